@@ -1,0 +1,82 @@
+"""Durable sessions and state for AI agents: one API over memory, files and more.
+
+    from statestore import StateStore
+
+    with StateStore.open("file:state") as store:
+        session = store.get_or_create_session("alice")
+        session.add_user_message("Hello")
+        store.save_session(session)
+"""
+
+from statestore.engine import Engine
+from statestore.errors import (
+    CorruptData,
+    CorruptDocument,
+    CorruptSession,
+    DocumentConflict,
+    InvalidCursor,
+    InvalidName,
+    InvalidValue,
+    NameTaken,
+    NotSupported,
+    ReadOnlyStore,
+    SessionConflict,
+    SessionNotFound,
+    StateStoreError,
+    StoreClosed,
+    StoreUnavailable,
+    WrongUser,
+)
+from statestore.names import SessionId
+from statestore.pruning import Doomed, PruneConfig, PruneThrottle
+from statestore.records import AgentResponse, Event, UserMessage
+from statestore.session import Session
+from statestore.store.async_store import AsyncStateStore, AsyncUserStore
+from statestore.store.batch import Batch
+from statestore.store.plain import StateStore, UserStore
+from statestore.stored import Document, DocumentInfo, Problem, SessionSummary
+from statestore.timeline import TimelineEntry
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AgentResponse",
+    "AsyncStateStore",
+    "AsyncUserStore",
+    "Batch",
+    "CorruptData",
+    "CorruptDocument",
+    "CorruptSession",
+    "Document",
+    "DocumentConflict",
+    "DocumentInfo",
+    "Doomed",
+    "Engine",
+    "Event",
+    "InvalidCursor",
+    "InvalidName",
+    "InvalidValue",
+    "NameTaken",
+    "NotSupported",
+    "Problem",
+    "PruneConfig",
+    "PruneThrottle",
+    "ReadOnlyStore",
+    "Session",
+    "SessionConflict",
+    "SessionId",
+    "SessionNotFound",
+    "SessionSummary",
+    "StateStore",
+    "StateStoreError",
+    "StoreClosed",
+    "StoreUnavailable",
+    "TimelineEntry",
+    "UserMessage",
+    "UserStore",
+    "WrongUser",
+]
+
+for _name in __all__:
+    globals()[_name].__module__ = __name__  # a traceback says statestore.Session
+del _name

@@ -1,0 +1,238 @@
+"""The engine contract: a handful of ways to read, and one door to write through.
+
+An engine knows its storage and nothing of what agents do. It implements `Engine`, passes
+``statestore.conformance``, and can then be trusted with everything the store does on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal, Protocol
+
+from msgspec import Struct
+
+from statestore.errors import StateStoreError
+from statestore.stored import (
+    Cursor,
+    Document,
+    DocumentInfo,
+    DocumentKind,
+    Problem,
+    SessionSummary,
+    StoredSession,
+    Version,
+)
+
+
+class Requires(Struct, frozen=True):
+    """Preconditions of a change, judged against the state before its batch. All that are set must hold."""
+
+    absent: bool = False
+    present: bool = False
+    version: Version | None = None
+    owner: str | None = None
+    """Only for sessions: the user it must belong to, if it exists."""
+
+
+NOTHING = Requires()
+
+
+class PutDocument(Struct, frozen=True):
+    """Write a document whole."""
+
+    category: str
+    name: str
+    kind: DocumentKind
+    body: bytes
+    requires: Requires = NOTHING
+
+
+class DeleteDocument(Struct, frozen=True):
+    """Remove a document; one that is not there is no error."""
+
+    category: str
+    name: str
+    kind: DocumentKind
+    requires: Requires = NOTHING
+
+
+class DeleteCategory(Struct, frozen=True):
+    """Remove all documents of one category, not those of categories below it."""
+
+    category: str
+
+
+class NewRecord(Struct, frozen=True):
+    """A record to append. ``timestamp_ns`` is the moment that its body tells, for engines that order by it."""
+
+    kind: str
+    body: bytes
+    timestamp_ns: int
+    key: str | None = None
+    seq: int | None = None
+    """Only in a session that is being created: the number to keep. Numbers rise strictly."""
+
+
+class NewSession(Struct, frozen=True):
+    """What a session is born with and never changes."""
+
+    user_id: str
+    created: str
+    layout: bytes | None = None
+    next_seq: int = 1
+    """Sequence numbers below this one are taken: a copy goes on where its original stood."""
+
+
+SESSION_FIELDS: Final = ("active_seed_id", "active_persona_id", "project_id", "parent_session_id")
+LABELS: Final = ("title", "project", "opening")
+"""What listings show besides: title and project as the metadata tell them, and how the first message begins.
+
+The store works them out. An engine that can derive them from what it stores may ignore them.
+"""
+
+
+class ChangeSession(Struct, frozen=True):
+    """Change one session. Without ``create``, it must exist; with it, it is created if it does not.
+
+    Applied in this order: create, truncate, append, fields, metadata.
+    """
+
+    id: str
+    updated: str
+    """The session's new ``updated_at``; an engine keeps the later of this and its own."""
+    requires: Requires = NOTHING
+    create: NewSession | None = None
+    truncate_after: int | None = None
+    """Drop all records with a higher number."""
+    append: tuple[NewRecord, ...] = ()
+    set_fields: dict[str, str | None] = {}
+    """Any of `SESSION_FIELDS` and `LABELS`; ``None`` unsets."""
+    set_unless_set: dict[str, str] = {}
+    """Fields and labels to set only where they are unset."""
+    set_metadata: dict[str, bytes] = {}
+    """Metadata keys and their JSON text; a new key goes last."""
+    unset_metadata: tuple[str, ...] = ()
+
+
+class DeleteSession(Struct, frozen=True):
+    """Remove a session with all its records; one that is not there is no error."""
+
+    id: str
+    requires: Requires = NOTHING
+
+
+Change = PutDocument | DeleteDocument | DeleteCategory | ChangeSession | DeleteSession
+
+
+class Outcome(Struct, frozen=True):
+    """What became of one change of a batch that happened."""
+
+    before: Version | None
+    """The version that the change was applied to; ``None`` if there was nothing."""
+    version: Version | None = None
+    """The version now; ``None`` if there is nothing."""
+    seqs: tuple[int, ...] = ()
+    """The number of each appended record; for a key that was there already, the number it has."""
+    deleted: int = 0
+    """How many documents or sessions are gone."""
+
+
+Reason = Literal["exists", "missing", "version", "owner"]
+
+
+class Failure(Struct, frozen=True):
+    """Which change of a batch could not be made, and why."""
+
+    index: int
+    reason: Reason
+
+
+class PreconditionFailed(StateStoreError):
+    """Raised by `Engine.commit`: nothing of the batch happened. The store turns it into an error for users."""
+
+    def __init__(self, failures: Sequence[Failure]) -> None:
+        self.failures = tuple(failures)
+        super().__init__("; ".join(f"change {failure.index}: {failure.reason}" for failure in failures))
+
+
+class SessionQuery(Struct, frozen=True):
+    """Which sessions, in which order, from where, how many."""
+
+    user_id: str | None = None
+    project_id: str | None = None
+    parent_session_id: str | None = None
+    top_level: bool = False
+    """Leave out sessions that have a parent."""
+    updated_since_ns: int | None = None
+    order: Literal["updated", "id"] = "updated"
+    """Newest first with ties by id, or by id."""
+    after: Cursor | None = None
+    limit: int | None = None
+
+
+class DocumentQuery(Struct, frozen=True):
+    """The documents of one category, by name and kind."""
+
+    category: str
+
+
+class Engine(Protocol):
+    """Storage for one store. Constructing one does no I/O; ``open`` does.
+
+    Reads raise `CorruptData` for what they cannot understand; listings leave such sessions out
+    and log a warning that names them.
+    """
+
+    runs_in: Literal["caller", "worker", "loop"]
+    """Where its coroutines belong. ``caller``: they never suspend and are instant. ``worker``: they never
+    suspend but do I/O, so an event loop hands them to a thread. ``loop``: they are truly asynchronous."""
+
+    atomic_scope: Literal["store", "item"]
+    """Whether a batch may name items that do not live together."""
+
+    @property
+    def url(self) -> str:
+        """The store as a URL, without any password."""
+        ...
+
+    async def open(self) -> None:
+        """Get ready: connect, create or recover. Called once, before anything else."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of everything. Calling it again does nothing."""
+        ...
+
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        """Make all changes or none; durable when it returns. A batch names each item once."""
+        ...
+
+    async def read_session(
+        self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
+    ) -> StoredSession | None:
+        """One session, with its records numbered above ``after`` and below ``before``, of these the ``last`` ones."""
+        ...
+
+    async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
+        """The sessions that a query selects."""
+        ...
+
+    async def count_sessions(self, query: SessionQuery) -> int:
+        """How many sessions a query selects, ``limit`` and ``after`` aside."""
+        ...
+
+    async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
+        """One document."""
+        ...
+
+    async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
+        """What a category holds, by name, then kind."""
+        ...
+
+    async def list_categories(self, prefix: str = "") -> list[str]:
+        """The categories that hold documents: all, or the named one and those below it. Sorted; no sessions."""
+        ...
+
+    async def check(self) -> list[Problem]:
+        """Everything that is wrong with what is stored. Changes nothing."""
+        ...

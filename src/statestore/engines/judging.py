@@ -1,0 +1,78 @@
+"""Preconditions, judged the same way by every engine that can look before it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from statestore.engine import (
+    Change,
+    ChangeSession,
+    DeleteCategory,
+    DeleteSession,
+    Failure,
+    PreconditionFailed,
+    Reason,
+    Requires,
+)
+from statestore.errors import InvalidValue
+from statestore.stored import Version
+
+Item = tuple[str, ...]
+
+
+class Present(NamedTuple):
+    """What is stored under a name: its version and, for a session, its owner."""
+
+    version: Version
+    owner: str | None = None
+
+
+def item_of(change: Change) -> Item:
+    """What a change is about."""
+    if isinstance(change, (ChangeSession, DeleteSession)):
+        return ("session", change.id)
+    if isinstance(change, DeleteCategory):
+        return ("category", change.category)
+    return ("document", change.category, change.name, change.kind)
+
+
+def check_batch(batch: Sequence[Change]) -> None:
+    """Refuse a batch that names an item twice, or deletes a category that it also writes into."""
+    seen: set[Item] = set()
+    for change in batch:
+        item = item_of(change)
+        if item in seen:
+            raise InvalidValue(f"a batch names each item once, and this one names {' '.join(item)} twice")
+        seen.add(item)
+    for item in seen:
+        if item[0] == "document" and ("category", item[1]) in seen:
+            raise InvalidValue(f"a batch cannot delete the category {item[1]!r} and change a document in it")
+
+
+def judge(batch: Sequence[Change], find: Callable[[Item], Present | None]) -> None:
+    """Raise `PreconditionFailed`, naming every change whose preconditions do not hold."""
+    failures: list[Failure] = []
+    for index, change in enumerate(batch):
+        if isinstance(change, DeleteCategory):
+            continue
+        reason = _objection(change, change.requires, find(item_of(change)))
+        if reason is not None:
+            failures.append(Failure(index, reason))
+    if failures:
+        raise PreconditionFailed(failures)
+
+
+def _objection(change: Change, requires: Requires, present: Present | None) -> Reason | None:
+    if present is None:
+        must_exist = requires.present or requires.version is not None
+        if isinstance(change, ChangeSession) and change.create is None:
+            must_exist = True
+        return "missing" if must_exist else None
+    if requires.owner is not None and present.owner != requires.owner:
+        return "owner"
+    if requires.absent:
+        return "exists"
+    if requires.version is not None and present.version != requires.version:
+        return "version"
+    return None

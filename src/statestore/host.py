@@ -1,0 +1,112 @@
+"""Where the store's coroutines run in plain code: in the caller's own thread, in one step.
+
+Local engines never suspend, so sending a coroutine on once brings it to its end. Nothing here knows of
+event loops; `statestore.bridge` is the counterpart for those.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, TypeVar, cast
+
+from statestore.engine import Engine
+from statestore.errors import NotSupported, StoreClosed
+from statestore.session import Session
+
+T = TypeVar("T")
+
+
+class ClosedEngine:
+    """Stands in for an engine that was closed: whatever is asked of it raises `StoreClosed`."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    async def close(self) -> None:
+        """It is."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise StoreClosed(f"{self.url} was closed")
+
+
+class Host(Protocol):
+    """What the store needs from the place it runs in."""
+
+    engine: Engine
+
+    async def close(self) -> None:
+        """Close the engine and leave a `ClosedEngine` in its place."""
+        engine, self.engine = self.engine, cast("Engine", ClosedEngine(self.engine.url))
+        await engine.close()
+
+    def turn(self, session: Session) -> AbstractAsyncContextManager[None]:
+        """Held while one object is saved, so that two saves of it do not send the same records."""
+        ...
+
+    def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start something that nobody waits for until `drain`."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait for all that was spawned."""
+        ...
+
+
+def step(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that never suspends."""
+    try:
+        coroutine.send(None)
+    except StopIteration as finished:
+        return finished.value
+    coroutine.close()
+    raise NotSupported("this engine needs an event loop: use AsyncStateStore")
+
+
+class PlainHost(Host):
+    """Runs everything in the calling thread, background work in threads of its own."""
+
+    def __init__(self, engine: Engine) -> None:
+        if engine.runs_in == "loop":
+            raise NotSupported(f"{engine.url} needs an event loop: use AsyncStateStore")
+        self.engine = engine
+        self._threads: set[threading.Thread] = set()
+
+    def turn(self, session: Session) -> AbstractAsyncContextManager[None]:
+        turn = session.saving
+        if not isinstance(turn, _ThreadTurn):
+            with _giving_turns:
+                turn = session.saving
+                if not isinstance(turn, _ThreadTurn):
+                    turn = session.saving = _ThreadTurn()
+        return turn
+
+    def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        thread = threading.Thread(target=self._run, args=(work,), name="statestore-background")
+        self._threads.add(thread)
+        thread.start()
+
+    def _run(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            step(work())
+        finally:
+            self._threads.discard(threading.current_thread())
+
+    async def drain(self) -> None:
+        for thread in list(self._threads):
+            thread.join()
+
+
+class _ThreadTurn(AbstractAsyncContextManager[None]):
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    async def __aenter__(self) -> None:
+        self._lock.acquire()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+_giving_turns = threading.Lock()

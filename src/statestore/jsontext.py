@@ -1,0 +1,141 @@
+"""JSON as text: values in, compact or pretty bytes out, and the limits every engine can keep.
+
+The pretty form is exactly that of ``serde_json::to_string_pretty``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final, cast
+
+import msgspec
+
+from statestore.errors import InvalidValue
+from statestore.timestamps import text_of
+
+MAX_DEPTH: Final = 100
+MAX_LABEL_BYTES: Final = 500
+
+_encode = msgspec.json.Encoder().encode
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def json_text(value: Any, where: str) -> bytes:
+    """The value as compact JSON; `InvalidValue` naming ``where`` if it is not JSON within our limits.
+
+    Besides plain values, anything that ``msgspec`` encodes is taken: structs, dataclasses, UUIDs, aware datetimes.
+    """
+    try:
+        plain = msgspec.to_builtins(value, builtin_types=(datetime,), enc_hook=_plain_form)
+        return _encode(_checked(plain, where, MAX_DEPTH))
+    except RecursionError:
+        raise InvalidValue(f"{where}: nested deeper than {MAX_DEPTH} levels, or holding itself") from None
+    except UnicodeEncodeError:
+        raise InvalidValue(f"{where}: a text holds a lone surrogate, which is not Unicode") from None
+    except (TypeError, NotImplementedError, msgspec.MsgspecError, OverflowError) as error:
+        raise InvalidValue(f"{where}: {error}") from error
+
+
+def _plain_form(value: object) -> Any:
+    """What a subclass of a plain type stands for; msgspec takes only the types themselves."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    for plain in (int, float, dict, list):
+        if isinstance(value, plain):
+            return plain(cast("Any", value))
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def _checked(value: Any, where: str, depth: int) -> Any:
+    """The value, with datetimes as text; raises for what JSON, the seed or an engine could not keep."""
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**64:
+            raise InvalidValue(f"{where}: {str(value)[:40]} does not fit in 64 bits")
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidValue(f"{where}: {value} is not JSON")
+        return value
+    if isinstance(value, datetime):
+        try:
+            return text_of(value)
+        except InvalidValue as error:
+            raise InvalidValue(f"{where}: {error}") from None
+    if depth == 0:
+        raise InvalidValue(f"{where[:60]}…: nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        for key in cast("dict[Any, Any]", value):
+            if not isinstance(key, str):
+                raise InvalidValue(f"{where}: the key {key!r} is {type(key).__name__}, JSON keys are texts")
+        return {k: _checked(v, f"{where}.{k}", depth - 1) for k, v in cast("dict[str, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_checked(v, f"{where}[{i}]", depth - 1) for i, v in enumerate(cast("list[Any]", value))]
+    raise InvalidValue(f"{where}: {type(value).__name__} is not JSON")
+
+
+def json_string(text: str, where: str) -> bytes:
+    """A text as a JSON string."""
+    try:
+        return _encode(text)
+    except UnicodeEncodeError:
+        raise InvalidValue(f"{where}: the text holds a lone surrogate, which is not Unicode") from None
+
+
+def check_text(text: object, where: str) -> str:
+    """Give a text back; refuse anything else, and what is not Unicode."""
+    if not isinstance(text, str):
+        raise InvalidValue(f"{where} is a text, not {type(text).__name__}")
+    if not text.isascii():
+        json_string(text, where)
+    return text if type(text) is str else str.__str__(text)
+
+
+def check_label(text: object, where: str, *, may_be_empty: bool = True) -> str:
+    """Give a short text (user, project, kind, key) back; it has no NUL and at most 500 bytes."""
+    label = check_text(text, where)
+    if not label and not may_be_empty:
+        raise InvalidValue(f"{where} is empty")
+    if "\0" in label:
+        raise InvalidValue(f"{where} holds a NUL character")
+    if len(label) * 4 > MAX_LABEL_BYTES and len(label.encode()) > MAX_LABEL_BYTES:
+        raise InvalidValue(f"{where} is longer than {MAX_LABEL_BYTES} bytes of UTF-8")
+    return label
+
+
+def compact(text: bytes) -> bytes:
+    """The same JSON without white space; numbers and strings keep their very text."""
+    return msgspec.json.format(text, indent=-1)
+
+
+def pretty(text: bytes) -> bytes:
+    """The same JSON as ``serde_json::to_string_pretty`` lays it out."""
+    return msgspec.json.format(text, indent=2)
+
+
+def members(text: bytes) -> dict[str, bytes]:
+    """The members of a JSON object in their order, each value as its text."""
+    return {key: bytes(raw) for key, raw in _members.decode(text).items()}
+
+
+def joined_members(pairs: Mapping[str, bytes]) -> bytes:
+    """A JSON object of these members, compact if they are."""
+    return b"{" + b",".join(_encode(key) + b":" + value for key, value in pairs.items()) + b"}"
+
+
+def joined_array(bodies: Iterable[bytes]) -> bytes:
+    """A JSON array of these values."""
+    return b"[" + b",".join(bodies) + b"]"
+
+
+def changed_members(text: bytes, changes: Mapping[str, bytes], gone: Iterable[str]) -> bytes:
+    """A JSON object with some members set, new ones last, and some removed; the others keep their text."""
+    if not changes and not gone:
+        return text
+    pairs = members(text) | changes
+    for key in gone:
+        pairs.pop(key, None)
+    return joined_members(pairs)

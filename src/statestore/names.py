@@ -1,0 +1,92 @@
+"""The one naming rule: what may be a category, a document's name, a session's id.
+
+The rule is the same on every engine, so that anything can move anywhere.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Final
+
+from statestore.errors import InvalidName
+
+MAX_PART_BYTES: Final = 200
+MAX_CATEGORY_BYTES: Final = 500
+SESSIONS: Final = "sessions"
+RESERVED_PART: Final = ".statestore"
+SUFFIXES: Final = (".json", ".md", ".bin")
+
+
+class SessionId(str):
+    """A session's id. A plain ``str`` is as good; ``SessionId.new()`` draws a random one."""
+
+    __slots__ = ()
+
+    @classmethod
+    def new(cls) -> SessionId:
+        """A fresh random id (UUID version 4)."""
+        return cls(uuid.uuid4())
+
+
+def check_session_id(session_id: str) -> str:
+    """Give the id back if it follows the rule, raise `InvalidName` if not."""
+    return _check_part("session id", session_id, session_id)
+
+
+def check_name(name: str) -> str:
+    """Give a document's name back if it follows the rule, raise `InvalidName` if not."""
+    return _check_part("name", name, name)
+
+
+def check_category(category: str) -> str:
+    """Give a category (``notes``, ``projects/alpha``) back if it follows the rule."""
+    if not isinstance(category, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidName(f"a category is a text, not {type(category).__name__}")
+    if not category:
+        raise InvalidName("invalid category '': it is empty")
+    for part in category.split("/"):
+        _check_part("category", category, part)
+        if part.casefold().endswith(SUFFIXES):
+            raise InvalidName(f"invalid category {category!r}: no part may end in {', '.join(SUFFIXES)}")
+        if part.casefold() == RESERVED_PART:
+            raise InvalidName(f"invalid category {category!r}: {RESERVED_PART} is the store's own")
+    if len(category.encode()) > MAX_CATEGORY_BYTES:
+        raise InvalidName(f"invalid category {category[:40]!r}…: longer than {MAX_CATEGORY_BYTES} bytes of UTF-8")
+    return category
+
+
+def _check_part(what: str, whole: str, part: str) -> str:
+    if not isinstance(part, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidName(f"a {what} is a text, not {type(part).__name__}")
+    reason = _broken_rule(part)
+    if reason:
+        shown = whole if len(whole) <= 80 else whole[:80] + "…"
+        raise InvalidName(f"invalid {what} {ascii(shown)}: {reason}")
+    return whole
+
+
+def _broken_rule(part: str) -> str | None:
+    if not part:
+        return "it is empty, or has an empty part"
+    if part == ".":
+        return "'.' means this directory"
+    if ".." in part:
+        return "it contains '..'"
+    if "/" in part:
+        return "it contains '/'"
+    if "\\" in part:
+        return "it contains '\\'"
+    if part.casefold() == RESERVED_PART:
+        return f"{RESERVED_PART} is the store's own"
+    if part.isascii():
+        if not part.isprintable():
+            return "it contains a control character"
+        size = len(part)
+    else:
+        if any(ch < " " or "\x7f" <= ch <= "\x9f" for ch in part):
+            return "it contains a control character"
+        try:
+            size = len(part.encode())
+        except UnicodeEncodeError:
+            return "it contains a lone surrogate"
+    return f"it is {size} bytes of UTF-8, {MAX_PART_BYTES} are allowed" if size > MAX_PART_BYTES else None

@@ -1,0 +1,49 @@
+"""From a URL or a path to an engine: a table of schemes, loaded only when used, and entry points for others."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+from statestore.engine import Engine
+from statestore.errors import StoreUnavailable
+
+Durability = Literal["full", "relaxed"]
+ENTRY_POINTS: Final = "statestore.engines"
+
+_BUILT_IN: Final = {
+    "memory": "statestore.engines.memory:open_url",
+    "file": "statestore.engines.files:open_url",
+}
+
+
+def engine_for(target: str | os.PathLike[str] | Engine, **options: Any) -> Engine:
+    """The engine for a URL (``file:DIR``, ``memory:``), for a path to a directory, or the engine itself.
+
+    Nothing is opened yet.
+    """
+    if not isinstance(target, (str, os.PathLike)):
+        return target
+    text = os.fspath(target)
+    scheme, colon, rest = text.partition(":")
+    if not colon or len(scheme) < 2 or os.sep in scheme or isinstance(target, os.PathLike):
+        scheme, rest = "file", text
+    if not text:
+        raise StoreUnavailable("the store's name is empty: give a URL like file:DIR or memory:, or a path")
+    return _factory(scheme.lower(), text)(rest, **options)
+
+
+def _factory(scheme: str, text: str) -> Callable[..., Engine]:
+    if scheme in _BUILT_IN:
+        module, _, name = _BUILT_IN[scheme].partition(":")
+        return getattr(importlib.import_module(module), name)
+    from importlib.metadata import entry_points  # noqa: PLC0415 - costs 15 ms, and few need it
+
+    for entry in entry_points(group=ENTRY_POINTS, name=scheme):
+        return entry.load()
+    known = ", ".join(sorted(_BUILT_IN))
+    raise StoreUnavailable(f"no engine for {scheme!r} in {text[:40]!r}; there are {known}, and what packages add")
+
+

@@ -1,0 +1,83 @@
+"""Which sessions may go: the settings, the judgement, and how often it is worth looking."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+from statestore.errors import InvalidValue
+from statestore.stored import SessionSummary
+from statestore.timestamps import nanoseconds
+
+_HOUR_NS = 3_600_000_000_000
+
+
+class PruneConfig(Struct, frozen=True):
+    """How much to keep. Zero means no limit; any whole number is valid, however large."""
+
+    max_sessions: int = 100
+    ttl_hours: int = 168
+    max_sessions_per_user: int = 0
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value: object = getattr(self, name)
+            if type(value) is not int or value < 0:
+                raise InvalidValue(f"PruneConfig.{name} is a whole number from 0 up, not {value!r}")
+
+
+class Doomed(Struct, frozen=True):
+    """A session that a prune would delete, and why."""
+
+    session: SessionSummary
+    reason: Literal["too old", "too many", "too many of this user"]
+
+
+def doomed(newest_first: Iterable[SessionSummary], config: PruneConfig, now_ns: int) -> list[Doomed]:
+    """Which of these sessions go: the ones past their time, then the oldest beyond the limits."""
+    found: list[Doomed] = []
+    kept = 0
+    kept_of: Counter[str] = Counter()
+    cutoff = now_ns - config.ttl_hours * _HOUR_NS
+    for summary in newest_first:
+        if config.ttl_hours and nanoseconds(summary.updated_text) < cutoff:
+            found.append(Doomed(summary, "too old"))
+        elif config.max_sessions_per_user and kept_of[summary.user_id] >= config.max_sessions_per_user:
+            found.append(Doomed(summary, "too many of this user"))
+        elif config.max_sessions and kept >= config.max_sessions:
+            found.append(Doomed(summary, "too many"))
+        else:
+            kept += 1
+            kept_of[summary.user_id] += 1
+    return found
+
+
+class PruneThrottle:
+    """Says "now" at most once per cooldown, to one caller, however many ask."""
+
+    def __init__(self, cooldown_secs: float = 60, *, clock: Callable[[], float] = time.monotonic) -> None:
+        if not isinstance(cooldown_secs, (int, float)) or not cooldown_secs >= 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidValue(f"PruneThrottle.cooldown_secs is a number from 0 up, not {cooldown_secs!r}")
+        self.cooldown_secs = cooldown_secs
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last: float | None = None
+
+    def should_prune(self) -> bool:
+        """Whether it is this caller's turn; a ``True`` takes the turn."""
+        with self._lock:
+            now = self._clock()
+            if self._last is not None and now - self._last < self.cooldown_secs:
+                return False
+            self._last = now
+            return True
+
+    def give_back(self) -> None:
+        """The turn came to nothing: let the next one who asks have it."""
+        with self._lock:
+            self._last = None

@@ -1,0 +1,271 @@
+"""What a session is made of: user messages, agent responses, and events. All are frozen.
+
+A record keeps its timestamp as text, so that no digit is lost, and its own JSON where that holds
+more than we know (a newer program's fields) or less (an optional field left out).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, NamedTuple, TypeVar, cast
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import force_setattr
+
+from statestore.errors import InvalidValue
+from statestore.jsontext import check_label, check_text, compact, json_text, members
+from statestore.timestamps import datetime_of, nanoseconds, now_text, text_of
+
+USER: Final = "user"
+AGENT: Final = "agent"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Checked(type(Struct)):
+    """Lets a record class check and convert what it is called with, while decoding stays in C."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        build = cast("Any", cls)._fields_of
+        return super().__call__(*build(*args, **kwargs))
+
+
+class _Record(Struct, frozen=True, metaclass=_Checked):
+    """What all records share."""
+
+    if TYPE_CHECKING:
+        timestamp_text: str
+
+    @property
+    def timestamp(self) -> datetime:
+        """When it was said, in UTC, cut to microseconds; ``timestamp_text`` has all digits."""
+        return datetime_of(self.timestamp_text)
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """Fields that a newer program wrote and this one does not know, decoded."""
+        body = getattr(self, "body", None)
+        if body is None:
+            return {}
+        known = {field.encode_name for field in msgspec.structs.fields(type(self))}
+        return {key: msgspec.json.decode(raw) for key, raw in members(bytes(body)).items() if key not in known}
+
+
+def _stamp(timestamp: datetime | None) -> str:
+    return now_text() if timestamp is None else text_of(timestamp)
+
+
+class UserMessage(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
+    """What the user said."""
+
+    content: str
+    timestamp_text: str = msgspec.field(name="timestamp")
+
+    if TYPE_CHECKING:
+
+        def __init__(self, content: str, timestamp: datetime | None = None) -> None: ...
+
+    @staticmethod
+    def _fields_of(content: str, timestamp: datetime | None = None) -> tuple[object, ...]:
+        return check_text(content, "a message's content"), _stamp(timestamp)
+
+
+class AgentResponse(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
+    """What the agent answered, and how it got there."""
+
+    content: str
+    session_id: str | None
+    seed_id: str | None
+    phase_reached: str | None
+    evaluation_passed: bool | None
+    timestamp_text: str = msgspec.field(name="timestamp")
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            content: str,
+            session_id: str | None = None,
+            seed_id: str | None = None,
+            phase_reached: str | None = None,
+            evaluation_passed: bool | None = None,
+            timestamp: datetime | None = None,
+        ) -> None: ...
+
+    @staticmethod
+    def _fields_of(
+        content: str,
+        session_id: str | None = None,
+        seed_id: str | None = None,
+        phase_reached: str | None = None,
+        evaluation_passed: bool | None = None,
+        timestamp: datetime | None = None,
+    ) -> tuple[object, ...]:
+        texts = {"session_id": session_id, "seed_id": seed_id, "phase_reached": phase_reached}
+        for name, text in texts.items():
+            if text is not None:
+                check_text(text, f"a response's {name}")
+        if evaluation_passed is not None and type(evaluation_passed) is not bool:
+            raise InvalidValue("a response's evaluation_passed is True, False or None")
+        return (
+            check_text(content, "a response's content"),
+            session_id,
+            seed_id,
+            phase_reached,
+            evaluation_passed,
+            _stamp(timestamp),
+        )
+
+
+class Event(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
+    """Anything else that belongs to the conversation: a tool call, a thought, a framework's own item."""
+
+    kind: str
+    data_json: Raw = msgspec.field(name="data")
+    timestamp_text: str = msgspec.field(name="timestamp")
+
+    if TYPE_CHECKING:
+
+        def __init__(self, kind: str, data: Any = None, timestamp: datetime | None = None) -> None: ...
+
+    @staticmethod
+    def _fields_of(kind: str, data: Any = None, timestamp: datetime | None = None) -> tuple[object, ...]:
+        check_label(kind, "an event's kind", may_be_empty=False)
+        if kind in (USER, AGENT):
+            raise InvalidValue(f"an event's kind cannot be {kind!r}: that is what the two message lists hold")
+        return kind, Raw(json_text(data, "an event's data")), _stamp(timestamp)
+
+    @property
+    def data(self) -> Any:
+        """The event's value, decoded anew at each access, so that nobody can change it in place."""
+        return msgspec.json.decode(self.data_json)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Event):
+            return NotImplemented
+        mine = (self.kind, bytes(self.data_json), self.timestamp_text)
+        return mine == (other.kind, bytes(other.data_json), other.timestamp_text)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, bytes(self.data_json), self.timestamp_text))
+
+
+Record = UserMessage | AgentResponse | Event
+_NO_BODY: Final = Raw(b"")
+R = TypeVar("R", UserMessage, AgentResponse, Event)
+
+
+class _VerbatimUserMessage(UserMessage, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=False):
+    """A message with fields that we do not know."""
+
+    body: Raw = _NO_BODY
+
+
+class _VerbatimAgentResponse(AgentResponse, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=False):
+    """A response with fields that we do not know, or without some that we do."""
+
+    session_id: str | None = None
+    seed_id: str | None = None
+    phase_reached: str | None = None
+    evaluation_passed: bool | None = None
+    body: Raw = _NO_BODY
+
+
+class _VerbatimEvent(Event, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=False):
+    """An event with fields that we do not know."""
+
+    data_json: Raw = msgspec.field(default=Raw(b"null"), name="data")
+    body: Raw = _NO_BODY
+
+
+def kind_of(record: Record) -> str:
+    """``user``, ``agent``, or the event's own kind."""
+    if isinstance(record, UserMessage):
+        return USER
+    return AGENT if isinstance(record, AgentResponse) else record.kind
+
+
+def body_of(record: Record) -> bytes:
+    """The record as compact JSON: the very text it was read from where that was out of the ordinary."""
+    body: Raw | None = getattr(record, "body", None)
+    return _encode(record) if body is None else compact(bytes(body))
+
+
+class RecordArrays(Struct, frozen=True):
+    """A run of records in bulk: one JSON array each for the user's, the agent's and the events."""
+
+    users: bytes = b"[]"
+    agents: bytes = b"[]"
+    events: bytes = b"[]"
+
+
+class _ArrayCodec(Generic[R]):
+    """Decodes an array of one kind of record."""
+
+    def __init__(self, ordinary: type[R], verbatim: type[R]) -> None:
+        self._ordinary = msgspec.json.Decoder(list[ordinary])
+        self._verbatim = msgspec.json.Decoder(list[verbatim])
+
+    def decode(self, array: bytes) -> tuple[list[R], datetime]:
+        """The records, and a moment that none of them is later than."""
+        try:
+            records = self._ordinary.decode(array)
+        except msgspec.ValidationError:
+            records = self._with_bodies(array)  # an unknown field, a missing one, or no record at all
+        return records, _latest([record.timestamp_text for record in records])
+
+    def _with_bodies(self, array: bytes) -> list[R]:
+        records = self._verbatim.decode(array)
+        for record, body in zip(records, _raw_items(array), strict=True):
+            force_setattr(record, "body", body)
+        return records
+
+
+_raw_items = msgspec.json.Decoder(list[Raw]).decode
+_USERS = _ArrayCodec(UserMessage, _VerbatimUserMessage)
+_AGENTS = _ArrayCodec(AgentResponse, _VerbatimAgentResponse)
+_EVENTS = _ArrayCodec(Event, _VerbatimEvent)
+
+
+class DecodedRecords(NamedTuple):
+    """The records of three arrays, and a moment that none of them is later than."""
+
+    users: list[UserMessage]
+    agents: list[AgentResponse]
+    events: list[Event]
+    latest: datetime
+
+
+def decode_arrays(arrays: RecordArrays) -> DecodedRecords:
+    """The records of three arrays; raises ``msgspec.DecodeError`` or `InvalidValue` where one is not a record."""
+    users, last_user = _USERS.decode(arrays.users)
+    agents, last_agent = _AGENTS.decode(arrays.agents)
+    events, last_event = _EVENTS.decode(arrays.events)
+    return DecodedRecords(users, agents, events, max(last_user, last_agent, last_event))
+
+
+def decode_body(kind: str, body: bytes) -> Record:
+    """One record from its JSON."""
+    codec = _USERS if kind == USER else _AGENTS if kind == AGENT else _EVENTS
+    return codec.decode(b"[" + body + b"]")[0][0]
+
+
+def bodies_of(array: bytes) -> list[bytes]:
+    """The elements of a JSON array, each as compact text."""
+    return [compact(raw) for raw in _raw_items(array)]
+
+
+_FIRST_MOMENT: Final = datetime.min.replace(tzinfo=UTC)
+_to_moments = list[Annotated[datetime, msgspec.Meta(tz=True)]]
+
+
+def _latest(texts: list[str]) -> datetime:
+    """The latest of these moments or a microsecond more; `InvalidValue` if one is no timestamp."""
+    if not texts:
+        return _FIRST_MOMENT
+    try:
+        return max(msgspec.convert(texts, _to_moments))
+    except msgspec.ValidationError:  # a form that msgspec does not take, or no timestamp at all
+        latest = max(texts, key=nanoseconds)
+        return datetime_of(latest) + timedelta(microseconds=1)

@@ -1,0 +1,96 @@
+"""What we keep in a session file that the seed has no field for: events, sequence numbers, idempotency keys.
+
+The seed drops top-level fields it does not know, but keeps metadata; so these notes are the member
+``metadata.statestore``, left out when there is nothing to note. The seed's program may append to its two lists
+at any time without knowing of them. Hence the rule: notes *cover* the first so many records of each list, with
+their numbers written down; what lies beyond is merged by the timestamps of the lists' heads, never re-sorted
+within a list, and numbered on from ``next``. A file without notes is the case where nothing is covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from statestore.records import AgentResponse, Event, UserMessage
+from statestore.stored import Numbering
+from statestore.timestamps import nanoseconds
+
+LETTERS: Final = "uae"
+Columns = tuple[Sequence[UserMessage], Sequence[AgentResponse], Sequence[Event]]
+
+
+class Notes(Struct, omit_defaults=True, frozen=True):
+    """The member ``metadata.statestore``."""
+
+    events: Raw | UnsetType = UNSET
+    next: int = 1
+    """The number of the first record that is not covered."""
+    seqs: tuple[list[int], list[int], list[int]] = ([], [], [])
+    """The numbers of the covered records: the user's, the agent's, the events."""
+    keys: dict[str, tuple[str, int, str]] = {}
+    """Each idempotency key with its record: which list, which place in it, and the timestamp that it must have."""
+
+    def events_array(self) -> bytes:
+        """The events as a JSON array."""
+        return b"[]" if self.events is UNSET else bytes(self.events)
+
+    def to_json(self) -> bytes:
+        """The member's text; empty if there is nothing to note."""
+        text = _encode(self)
+        return b"" if text == b"{}" else text
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Notes).decode
+
+
+def parse_notes(text: bytes) -> Notes:
+    """The notes in this JSON; raises ``msgspec.DecodeError`` if it holds none."""
+    return _decode(text)
+
+
+def fitting_seqs(notes: Notes, columns: Columns) -> tuple[list[int], list[int], list[int]]:
+    """The covered records' numbers; none, if the lists are shorter than that (somebody cut them by hand)."""
+    fits = all(len(seqs) <= len(column) for seqs, column in zip(notes.seqs, columns, strict=True))
+    return notes.seqs if fits else ([], [], [])
+
+
+def numbering_of(notes: Notes, columns: Columns) -> Numbering:
+    """The number of every record."""
+    covered = fitting_seqs(notes, columns)
+    numbers = tuple(list(seqs) for seqs in covered)
+    rest = [
+        [nanoseconds(record.timestamp_text) for record in column[len(seqs) :]]
+        for column, seqs in zip(columns, covered, strict=True)
+    ]
+    places = [0, 0, 0]
+    for seq in range(notes.next, notes.next + sum(map(len, rest))):
+        heads = [(rest[c][places[c]], c) for c in range(3) if places[c] < len(rest[c])]
+        column = min(heads)[1]
+        numbers[column].append(seq)
+        places[column] += 1
+    return Numbering(*numbers, keys=_keys_by_seq(notes, columns, numbers))
+
+
+def next_seq_of(notes: Notes, columns: Columns) -> int:
+    """The number that the next record gets."""
+    covered = fitting_seqs(notes, columns)
+    return notes.next + sum(map(len, columns)) - sum(map(len, covered))
+
+
+def known_keys(notes: Notes, columns: Columns) -> dict[str, tuple[int, int]]:
+    """The keys whose record is still there: the column and the place it has."""
+    found: dict[str, tuple[int, int]] = {}
+    for key, (letter, place, timestamp) in notes.keys.items():
+        column = LETTERS.find(letter)
+        if column >= 0 and 0 <= place < len(columns[column]) and columns[column][place].timestamp_text == timestamp:
+            found[key] = (column, place)
+    return found
+
+
+def _keys_by_seq(notes: Notes, columns: Columns, numbers: Sequence[Sequence[int]]) -> dict[int, str]:
+    return {numbers[column][place]: key for key, (column, place) in known_keys(notes, columns).items()}

@@ -1,0 +1,151 @@
+"""`AsyncStateStore`: the store for asynchronous code, and the place where all parts of it meet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from typing import Any
+
+from statestore.engine import DeleteSession, Engine, PreconditionFailed, Requires, SessionQuery
+from statestore.errors import StoreClosed
+from statestore.host import Host
+from statestore.jsontext import check_label
+from statestore.opening import Durability, engine_for
+from statestore.pruning import PruneThrottle
+from statestore.store.batch import AsyncBatchBlock, Batch
+from statestore.store.clearing import CHUNK, SessionClearer
+from statestore.store.documents import AsyncDocuments
+from statestore.store.failures import explained
+from statestore.stored import Problem
+
+
+class AsyncUserStore(SessionClearer):
+    """One user's sessions and nothing else: others' look absent, and no change can reach them.
+
+    It has no documents, no check and no copy, so it is safe to hand to code that serves that user.
+    """
+
+    @property
+    def user_id(self) -> str:
+        """Whose sessions these are."""
+        assert self._owner is not None
+        return self._owner
+
+
+class AsyncStateStore(SessionClearer, AsyncDocuments):
+    """Durable sessions and documents, for code that runs in an event loop.
+
+    ``await AsyncStateStore.open(…)`` and ``async with AsyncStateStore.open(…) as store:`` both work. `StateStore`
+    has the same methods for plain code.
+    """
+
+    def __init__(self, host: Host, *, prune_cooldown_secs: float = 60) -> None:
+        """Most people call `open`; this is for an engine that is open already."""
+        super().__init__(host, None, PruneThrottle(prune_cooldown_secs))
+
+    @classmethod
+    def open(
+        cls,
+        target: str | os.PathLike[str] | Engine,
+        *,
+        create: bool = True,
+        read_only: bool = False,
+        durability: Durability = "full",
+        prune_cooldown_secs: float = 60,
+    ) -> Opening:
+        """Open a store: a URL (``file:DIR``, ``memory:``), a path, or an engine.
+
+        ``create=False`` refuses a store that is not there. ``durability="relaxed"`` survives a killed process but
+        not a power cut.
+        """
+        engine = engine_for(target, create=create, read_only=read_only, durability=durability)
+        return Opening(engine, prune_cooldown_secs)
+
+    async def close(self) -> None:
+        """Wait for background work, then let go of everything. Calling it again does nothing."""
+        await self._host.drain()
+        await self._host.close()
+
+    async def __aenter__(self) -> AsyncStateStore:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def url(self) -> str:
+        """The store as a URL, without any password."""
+        return self._engine.url
+
+    def batch(self) -> AsyncBatchBlock:
+        """``async with store.batch() as batch:`` - what is written to ``batch`` happens together or not at all."""
+        return AsyncBatchBlock(self.commit_batch)
+
+    async def commit_batch(self, batch: Batch) -> None:
+        """Make all the writes of a batch."""
+        for session in batch.sessions:
+            await self._settle(session)
+        batch.draft_sessions()
+        if not batch.changes:
+            return
+        try:
+            outcomes = await self._engine.commit(batch.changes)
+        except PreconditionFailed as failed:
+            raise explained(failed, batch.changes) from None
+        except BaseException:
+            batch.note_unsure()
+            raise
+        batch.note_stored(outcomes)
+
+    def for_user(self, user_id: str) -> AsyncUserStore:
+        """A store that sees and changes this user's sessions alone."""
+        return AsyncUserStore(self._host, check_label(user_id, "a user id"), self._throttle)
+
+    async def erase_user(self, user_id: str) -> int:
+        """Remove everything of one user, whoever is writing meanwhile; how many sessions there were."""
+        check_label(user_id, "a user id")
+        erased = 0
+        query = SessionQuery(user_id=user_id, order="id", limit=CHUNK if self._engine.atomic_scope == "store" else 1)
+        while found := await self._engine.list_sessions(query):
+            doomed = [DeleteSession(summary.id, Requires(owner=user_id)) for summary in found]
+            try:
+                outcomes = await self._engine.commit(doomed)
+            except PreconditionFailed:
+                continue  # deleted and created anew by somebody else in between: look again
+            erased += sum(outcome.deleted for outcome in outcomes)
+        return erased
+
+    async def check(self) -> list[Problem]:
+        """Look at everything that is stored; what is wrong, where, and what to do. Changes nothing."""
+        return await self._engine.check()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url}>"
+
+
+class Opening:
+    """A store about to be opened: await it, or use it as ``async with``."""
+
+    def __init__(self, engine: Engine, prune_cooldown_secs: float) -> None:
+        self._engine = engine
+        self._cooldown = prune_cooldown_secs
+        self._store: AsyncStateStore | None = None
+
+    async def _open(self) -> AsyncStateStore:
+        from statestore.bridge import LoopHost  # noqa: PLC0415 - asyncio is loaded when it is used
+
+        host = LoopHost(self._engine)
+        await host.engine.open()
+        self._store = AsyncStateStore(host, prune_cooldown_secs=self._cooldown)
+        return self._store
+
+    def __await__(self) -> Generator[Any, None, AsyncStateStore]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncStateStore:
+        return await self._open()
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._store is None:
+            raise StoreClosed("the store was never opened")
+        await self._store.close()

@@ -1,0 +1,86 @@
+"""Deleting many sessions: pruning the old and the many, now or in the background."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Final, Literal, overload
+
+from statestore.engine import DeleteSession, PreconditionFailed, Requires, SessionQuery
+from statestore.errors import StateStoreError
+from statestore.host import Host
+from statestore.pruning import Doomed, PruneConfig, PruneThrottle, doomed
+from statestore.session import Session
+from statestore.store.branching import SessionBrancher
+from statestore.stored import SessionSummary
+
+log = logging.getLogger("statestore")
+
+CHUNK: Final = 500
+"""How many sessions are deleted at once; other writers get their turn in between."""
+
+
+class SessionClearer(SessionBrancher):
+    """Prunes."""
+
+    def __init__(self, host: Host, owner: str | None, throttle: PruneThrottle) -> None:
+        super().__init__(host, owner)
+        self._throttle = throttle
+
+    async def save_session_with_prune(self, session: Session, prune_config: PruneConfig | None = None) -> None:
+        """Save, then prune in the background, at most once per cooldown however many save."""
+        await self.save_session(session)
+        if self._throttle.should_prune():
+            config = prune_config or PruneConfig()
+
+            async def prune() -> None:
+                try:
+                    await self.prune_sessions(config)
+                except StateStoreError:
+                    self._throttle.give_back()
+                    log.warning("pruning sessions in the background failed", exc_info=True)
+
+            self._host.spawn(prune)
+
+    @overload
+    async def prune_sessions(self, config: PruneConfig | None = None, *, dry_run: Literal[False] = False) -> int: ...
+    @overload
+    async def prune_sessions(self, config: PruneConfig | None = None, *, dry_run: Literal[True]) -> list[Doomed]: ...
+    async def prune_sessions(
+        self, config: PruneConfig | None = None, *, dry_run: bool = False
+    ) -> int | list[Doomed]:
+        """Delete sessions that are too old or too many; how many really went. A dry run tells which would, and why.
+
+        What was saved after it was judged stays.
+        """
+        config = config or PruneConfig()
+        summaries = await self._engine.list_sessions(SessionQuery(user_id=self._owner))
+        chosen = doomed(summaries, config, time.time_ns())
+        if dry_run:
+            return chosen
+        pruned = await self._delete_unchanged([candidate.session for candidate in chosen])
+        if pruned:
+            log.info("pruned %d of %d sessions", pruned, len(summaries))
+        return pruned
+
+    async def _delete_unchanged(self, summaries: Sequence[SessionSummary]) -> int:
+        """Delete sessions that are still at the version they were listed with; how many were."""
+        size = CHUNK if self._engine.atomic_scope == "store" else 1
+        by_id = sorted(summaries, key=lambda summary: summary.id)
+        pruned = 0
+        for start in range(0, len(by_id), size):
+            chunk = [
+                DeleteSession(summary.id, Requires(version=summary.version, owner=self._owner))
+                for summary in by_id[start : start + size]
+            ]
+            while chunk:
+                try:
+                    outcomes = await self._engine.commit(chunk)
+                except PreconditionFailed as failed:
+                    spared = {failure.index for failure in failed.failures}
+                    chunk = [change for index, change in enumerate(chunk) if index not in spared]
+                else:
+                    pruned += sum(outcome.deleted for outcome in outcomes)
+                    break
+        return pruned

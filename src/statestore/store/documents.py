@@ -1,0 +1,203 @@
+"""Documents: markdown, JSON and bytes, by category and name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar, overload
+
+import msgspec
+
+from statestore.engine import (
+    Change,
+    DeleteCategory,
+    DeleteDocument,
+    DocumentQuery,
+    Engine,
+    Outcome,
+    PreconditionFailed,
+    PutDocument,
+    Requires,
+    SessionQuery,
+)
+from statestore.errors import CorruptDocument, InvalidName, InvalidValue
+from statestore.host import Host
+from statestore.jsontext import check_text, json_text, pretty
+from statestore.names import SESSIONS, check_category, check_name
+from statestore.seedform import session_json
+from statestore.store.failures import explained
+from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo, DocumentKind
+
+T = TypeVar("T")
+_NOTHING: Final = Requires()
+
+
+class AsyncDocuments:
+    """Everything that can be done with documents."""
+
+    _host: Host
+
+    @property
+    def _engine(self) -> Engine:
+        return self._host.engine
+
+    async def save_markdown(self, category: str, name: str, content: str, *, if_version: str | None = None) -> str:
+        """Store a text; its new version. ``if_version`` writes only over that version (``""``: only if new)."""
+        return await self._put(put_markdown(category, name, content, if_version))
+
+    async def load_markdown(self, category: str, name: str) -> str | None:
+        """A stored text, or ``None``."""
+        document = await self.get_document(category, name, kind="md")
+        return None if document is None else _decoded_text(document)
+
+    async def save_json(self, category: str, name: str, data: Any, *, if_version: str | None = None) -> str:
+        """Store a value as JSON; its new version. Takes plain values and whatever ``msgspec`` encodes."""
+        return await self._put(put_json(category, name, data, if_version))
+
+    @overload
+    async def load_json(self, category: str, name: str, *, default: Any = None) -> Any: ...
+    @overload
+    async def load_json(self, category: str, name: str, *, type: type[T], default: T | None = None) -> T | None: ...
+    async def load_json(self, category: str, name: str, *, type: Any = Any, default: Any = None) -> Any:
+        """A stored value, or ``default``. ``type`` is any type that ``msgspec`` can decode.
+
+        ``load_json("sessions", session_id)`` gives a session as the JSON it would have as a file.
+        """
+        document = await self.get_document(category, name, kind="json")
+        if document is None:
+            return default
+        try:
+            return msgspec.json.decode(document.body, type=type)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise CorruptDocument(f"{category}/{name}.json cannot be read: {error}") from error
+
+    async def save_bytes(self, category: str, name: str, data: bytes, *, if_version: str | None = None) -> str:
+        """Store bytes; their new version."""
+        return await self._put(put_bytes(category, name, data, if_version))
+
+    async def load_bytes(self, category: str, name: str) -> bytes | None:
+        """Stored bytes, or ``None``."""
+        document = await self.get_document(category, name, kind="bin")
+        return None if document is None else document.body
+
+    async def get_document(self, category: str, name: str, *, kind: DocumentKind | None = None) -> Document | None:
+        """A document with its version, or ``None``; without a kind, JSON first, then markdown, then bytes."""
+        check_category(category)
+        check_name(name)
+        for candidate in kinds(kind):
+            if category == SESSIONS:
+                document = await self._session_document(name) if candidate == "json" else None
+            else:
+                document = await self._engine.get_document(category, name, candidate)
+            if document is not None:
+                return document
+        return None
+
+    async def list_category(self, category: str) -> list[str]:
+        """The names in a category, sorted, each once."""
+        return sorted({info.name for info in await self.list_documents(category)})
+
+    async def list_documents(self, category: str) -> list[DocumentInfo]:
+        """What a category holds, with kinds and sizes, by name."""
+        if check_category(category) == SESSIONS:
+            summaries = await self._engine.list_sessions(SessionQuery(order="id"))
+            return [DocumentInfo(SESSIONS, summary.id, "json", summary.size) for summary in summaries]
+        return await self._engine.list_documents(DocumentQuery(category))
+
+    async def list_categories(self, prefix: str = "") -> list[str]:
+        """The categories that hold documents; with a prefix, that one and those below it."""
+        if prefix:
+            check_category(prefix)
+        return await self._engine.list_categories(prefix)
+
+    async def delete_file(self, category: str, name: str, *, kind: DocumentKind | None = None) -> bool:
+        """Remove a document; whether there was one. Without a kind: the JSON, or if there is none, the markdown."""
+        for candidate in kinds(kind):
+            (outcome,) = await self._commit([delete_document(category, name, candidate)])
+            if outcome.deleted:
+                return True
+        return False
+
+    async def delete_category(self, category: str) -> int:
+        """Remove all documents of a category (not of those below it); how many there were."""
+        (outcome,) = await self._commit([delete_category(category)])
+        return outcome.deleted
+
+    async def _session_document(self, session_id: str) -> Document | None:
+        stored = await self._engine.read_session(session_id)
+        if stored is None:
+            return None
+        return Document(SESSIONS, session_id, "json", session_json(stored), str(stored.version))
+
+    async def _put(self, change: PutDocument) -> str:
+        (outcome,) = await self._commit([change])
+        return str(outcome.version)
+
+    async def _commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        try:
+            return await self._engine.commit(batch)
+        except PreconditionFailed as failed:
+            raise explained(failed, batch) from None
+
+
+def put_markdown(category: str, name: str, content: str, if_version: str | None) -> PutDocument:
+    """The change that stores a text."""
+    _check_place(category, name)
+    body = check_text(content, f"{category}/{name}.md").encode()
+    return PutDocument(category, name, "md", body, _at(if_version))
+
+
+def put_json(category: str, name: str, data: Any, if_version: str | None) -> PutDocument:
+    """The change that stores a value."""
+    _check_place(category, name)
+    return PutDocument(category, name, "json", pretty(json_text(data, f"{category}/{name}.json")), _at(if_version))
+
+
+def put_bytes(category: str, name: str, data: bytes, if_version: str | None) -> PutDocument:
+    """The change that stores bytes."""
+    _check_place(category, name)
+    if not isinstance(data, (bytes, bytearray, memoryview)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValue(f"{category}/{name}.bin holds bytes, not {type(data).__name__}")
+    return PutDocument(category, name, "bin", bytes(data), _at(if_version))
+
+
+def delete_document(category: str, name: str, kind: DocumentKind) -> DeleteDocument:
+    """The change that removes a document."""
+    _check_place(category, name)
+    return DeleteDocument(category, name, kind)
+
+
+def delete_category(category: str) -> DeleteCategory:
+    """The change that empties a category."""
+    if check_category(category) == SESSIONS:
+        raise InvalidName("the category 'sessions' holds sessions: use delete_session or prune_sessions")
+    return DeleteCategory(category)
+
+
+def _check_place(category: str, name: str) -> None:
+    check_category(category)
+    check_name(name)
+    if category == SESSIONS:
+        raise InvalidName("the category 'sessions' holds sessions: use save_session, append or delete_session")
+
+
+def _at(version: str | None) -> Requires:
+    if version is None:
+        return _NOTHING
+    return Requires(absent=True) if version == "" else Requires(version=version)
+
+
+def kinds(kind: DocumentKind | None) -> Sequence[DocumentKind]:
+    """The kinds to look for, in order."""
+    if kind is None:
+        return DOCUMENT_KINDS
+    if kind not in DOCUMENT_KINDS:
+        raise InvalidValue(f"a document's kind is one of {', '.join(DOCUMENT_KINDS)}, not {kind!r}")
+    return (kind,)
+
+
+def _decoded_text(document: Document) -> str:
+    try:
+        return document.text
+    except UnicodeDecodeError as error:
+        place = f"{document.category}/{document.name}.md"
+        raise CorruptDocument(f"{place} is not UTF-8: {error}; load_bytes and get_document give its bytes") from error

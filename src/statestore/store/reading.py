@@ -1,0 +1,148 @@
+"""Reading sessions: one whole, its newest part, a page of its timeline; listing and counting many."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from statestore.engine import Engine, SessionQuery
+from statestore.errors import CorruptSession, InvalidValue
+from statestore.host import Host
+from statestore.jsontext import check_text
+from statestore.names import check_session_id
+from statestore.records import decode_body
+from statestore.session import Session
+from statestore.store.failures import not_found
+from statestore.stored import Cursor, SessionSummary, StoredRecord, StoredSession
+from statestore.timeline import TimelineEntry
+from statestore.timestamps import nanoseconds, text_of
+
+
+class SessionReader:
+    """What can be learnt about sessions: everybody's, or one owner's."""
+
+    def __init__(self, host: Host, owner: str | None) -> None:
+        self._host = host
+        self._owner = owner
+
+    @property
+    def _engine(self) -> Engine:
+        return self._host.engine
+
+    async def load_session(self, session_id: str, *, last: int | None = None) -> Session | None:
+        """The session, or ``None``. ``last`` loads only its newest records, at most that many."""
+        stored = await self._read(session_id, last=check_count("last", last))
+        if stored is None:
+            return None
+        return session_from(stored, is_part=last is not None)
+
+    async def session_exists(self, session_id: str) -> bool:
+        """Whether there is such a session."""
+        return await self._read(session_id, last=0) is not None
+
+    async def list_sessions(
+        self,
+        *,
+        user_id: str | None = None,
+        project_id: str | None = None,
+        parent_session_id: str | None = None,
+        updated_since: datetime | None = None,
+        top_level: bool = False,
+        order: Literal["updated", "id"] = "updated",
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> list[SessionSummary]:
+        """Summaries, newest first or by id; ``after=summary.cursor`` goes on where a page ended.
+
+        While others write, a session that nobody touched appears exactly once, a touched one at most once;
+        ``order="id"`` misses nothing.
+        """
+        query = self._query(user_id, project_id, parent_session_id, updated_since, top_level, order, limit, after)
+        return [] if query is None else await self._engine.list_sessions(query)
+
+    async def count_sessions(
+        self,
+        *,
+        user_id: str | None = None,
+        project_id: str | None = None,
+        parent_session_id: str | None = None,
+        updated_since: datetime | None = None,
+        top_level: bool = False,
+    ) -> int:
+        """How many sessions there are."""
+        query = self._query(user_id, project_id, parent_session_id, updated_since, top_level)
+        return 0 if query is None else await self._engine.count_sessions(query)
+
+    async def timeline(
+        self, session_id: str, *, before: int | None = None, limit: int | None = None
+    ) -> list[TimelineEntry]:
+        """The newest ``limit`` records numbered below ``before``, in order: page backwards by ``entries[0].seq``."""
+        stored = await self._read(session_id, before=check_count("before", before), last=check_count("limit", limit))
+        if stored is None:
+            raise not_found(session_id)
+        return [entry_of(record) for record in stored.records.in_order()]
+
+    async def _read(
+        self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
+    ) -> StoredSession | None:
+        """A session as stored, if it is there and is this owner's to see."""
+        check_session_id(session_id)
+        stored = await self._engine.read_session(str(session_id), after=after, before=before, last=last)
+        if stored is not None and self._owner is not None and stored.fields.user_id != self._owner:
+            return None
+        return stored
+
+    def _query(
+        self,
+        user_id: str | None,
+        project_id: str | None,
+        parent_session_id: str | None,
+        updated_since: datetime | None,
+        top_level: bool,
+        order: Literal["updated", "id"] = "updated",
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> SessionQuery | None:
+        if order not in ("updated", "id"):
+            raise InvalidValue(f"order is 'updated' or 'id', not {order!r}")
+        if self._owner is not None and user_id not in (None, self._owner):
+            return None
+        for name, value in {"user_id": user_id, "project_id": project_id, "parent_session_id": parent_session_id}.items():
+            if value is not None:
+                check_text(value, name)
+        return SessionQuery(
+            user_id=user_id if self._owner is None else self._owner,
+            project_id=project_id,
+            parent_session_id=parent_session_id,
+            top_level=top_level,
+            updated_since_ns=None if updated_since is None else nanoseconds(text_of(updated_since)),
+            order=order,
+            after=None if after is None else Cursor.parse(after),
+            limit=check_count("limit", limit),
+        )
+
+
+def session_from(stored: StoredSession, *, is_part: bool = False) -> Session:
+    """The session object for what an engine read."""
+    first_seq = 1
+    if is_part:
+        numbers = stored.records.numbering
+        first_seq = min((*numbers.users[:1], *numbers.agents[:1], *numbers.events[:1]), default=stored.next_seq)
+    try:
+        return Session.from_stored(stored, first_seq=first_seq)
+    except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError) as error:
+        raise CorruptSession(f"session {stored.id} cannot be read: {error}") from error
+
+
+def entry_of(record: StoredRecord) -> TimelineEntry:
+    """A stored record with its place."""
+    return TimelineEntry(record.seq, record.kind, decode_body(record.kind, record.body))
+
+
+def check_count(name: str, value: int | None) -> int | None:
+    """A number of things to return: a whole number from 0 up, or ``None`` for all."""
+    if value is not None and (type(value) is not int or value < 0):
+        raise InvalidValue(f"{name} is a whole number from 0 up, not {value!r}")
+    return value

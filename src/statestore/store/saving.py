@@ -1,0 +1,177 @@
+"""From a `Session` object to the change that stores what is new in it, and back."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from statestore.engine import ChangeSession, NewRecord, NewSession, Outcome, Requires
+from statestore.errors import SessionConflict, SessionNotFound
+from statestore.jsontext import changed_members, members
+from statestore.labels import PROJECT_KEYS, TITLE_KEY, opening_of, project_in, title_in
+from statestore.records import Record, RecordArrays, UserMessage, body_of, kind_of
+from statestore.session import Origin, Session, column_of
+from statestore.stored import Numbering, Records, SessionFields, StoredSession
+from statestore.timeline import in_order
+from statestore.timestamps import nanoseconds
+
+
+def new_record(record: Record, key: str | None = None) -> NewRecord:
+    """A record as an engine takes it."""
+    return NewRecord(kind_of(record), body_of(record), nanoseconds(record.timestamp_text), key)
+
+
+class Draft:
+    """What one save will send, and what the object will know once it is stored.
+
+    ``as_new`` sends the session whole, to be created. ``exact`` insists on the version it was loaded at.
+    """
+
+    __slots__ = ("_cut", "_fields", "_keys", "_metadata", "_records", "_sent", "_session", "_snapshots", "change")
+
+    def __init__(self, session: Session, *, as_new: bool = False, exact: bool = False) -> None:
+        known = session.origin
+        self._session = session
+        self._sent = len(session.pending)
+        as_new = as_new or known is None
+        is_edited = session.is_edited()
+        self._cut = cut = session.rewritten_since() if is_edited and not as_new else None
+        if as_new and known is not None:
+            _refuse_part(session, known)
+        if cut is not None and known is not None and known.is_stale:
+            raise SessionConflict(
+                f"session {session.id} was changed by somebody else since it was loaded, so its history cannot be "
+                "rewritten: load it again"
+            )
+
+        values = session.field_values()
+        was = {} if as_new or known is None else {name: getattr(known.fields, name) for name in values}
+        fields = {name: value for name, value in values.items() if value != was.get(name)}
+        set_metadata, unset_metadata = session.changed_metadata()
+        self._metadata = changed_members(known.metadata if known else b"{}", set_metadata, unset_metadata)
+        if as_new:
+            set_metadata, unset_metadata = members(self._metadata), ()
+
+        if as_new or is_edited:
+            self._snapshots = tuple(list(history) for history in session.histories)
+            self._records, self._keys = _records_since(session, 0 if as_new else cut)
+        else:
+            self._snapshots = None
+            self._records = [pending.record for pending in session.pending]
+            self._keys = [pending.key for pending in session.pending]
+
+        self.change: ChangeSession | None = None
+        if not as_new and known is not None:
+            is_changed = bool(self._records or fields or set_metadata or unset_metadata or cut is not None)
+            if session.updated_text == known.fields.updated:
+                if not is_changed:
+                    return
+                session.touch()
+        self._fields = SessionFields(session.user_id, session.created_text, session.updated_text, **values)
+        labels = _metadata_labels(session, {*set_metadata, *unset_metadata})
+        opening = _opening(self._records)
+        if cut is not None and known is not None and known.first_seq == 1:
+            labels |= _opening(session.user_messages) or {"opening": None}
+        self.change = ChangeSession(
+            id=str(session.id),
+            updated=session.updated_text,
+            requires=_requires(session, None if as_new else known, versioned=exact or cut is not None),
+            create=NewSession(session.user_id, session.created_text, known.layout if known else None) if as_new else None,
+            truncate_after=None if cut is None else cut - 1,
+            append=tuple(map(new_record, self._records, self._keys)),
+            set_fields=fields | labels if labels else fields,
+            set_unless_set=opening if cut is None else {},
+            set_metadata=set_metadata,
+            unset_metadata=unset_metadata,
+        )
+
+    def note_stored(self, outcome: Outcome) -> None:
+        """The change happened: let the object know."""
+        session, origin = self._session, self._session.origin
+        if origin is None or outcome.before is None:
+            records = Records(RecordArrays(), Numbering())
+            layout = origin.layout if origin else None
+            origin = Origin(outcome.version, self._fields, self._metadata, layout, records=records, last_seq=0)
+            session.origin = origin
+        elif not origin.is_stale and origin.version == outcome.before:
+            origin.version = outcome.version
+        else:
+            origin.is_stale = True
+        if self._cut is not None:
+            origin.note_truncated(self._cut)
+        origin.note_appended(self._records, self._keys, outcome.seqs)
+        origin.fields, origin.metadata = self._fields, self._metadata
+        session.unsure = None
+        del session.pending[: self._sent]
+        for column, history in enumerate(session.histories):
+            if self._snapshots is not None:
+                history.note_stored(cast("list[Any]", self._snapshots[column]))
+            else:
+                history.note_appended(cast("list[Any]", [r for r in self._records if column_of(r) == column]))
+
+
+    def note_if_found(self, stored: StoredSession) -> None:
+        """After a save with an unknown outcome: take note of it if these records, newer than we knew, hold it."""
+        if self.change is None or stored.fields.user_id != self._session.user_id:
+            return
+        if self.change.create is not None and stored.fields.created != self.change.create.created:
+            return
+        sent = [record.body for record in self.change.append]
+        if not sent and self.change.create is None:
+            return  # only fields: to set them again does no harm
+        found = stored.records.in_order()
+        for start in range(len(found) - len(sent) + 1):
+            if [record.body for record in found[start : start + len(sent)]] == sent:
+                break
+        else:
+            return
+        is_ours_alone = len(found) == len(sent) and self.change.create is not None
+        before = None if self.change.create is not None else _UNKNOWN_VERSION
+        seqs = tuple(record.seq for record in found[start : start + len(sent)])
+        self.note_stored(Outcome(before, stored.version, seqs))
+        if not is_ours_alone and self._session.origin is not None:
+            self._session.origin.is_stale = True
+
+
+_UNKNOWN_VERSION = object()
+
+
+def _refuse_part(session: Session, known: Origin) -> None:
+    if known.first_seq > 1:
+        raise SessionNotFound(
+            f"session {session.id} was deleted since its newest part was loaded; the rest is not here to store it anew"
+        )
+
+
+def _records_since(session: Session, since: int | None) -> tuple[list[Record], list[str | None]]:
+    """What the lists hold from a number on (``None``: what is not stored), in order, with idempotency keys."""
+    origin = session.origin
+    if since is None:
+        since = origin.last_seq + 1 if origin else 0
+    entries = in_order(session.columns(), [pending.record for pending in session.pending], since)
+    keys = {id(pending.record): pending.key for pending in session.pending}
+    stored_keys = origin.keys() if origin else {}
+    return (
+        [entry.record for entry in entries],
+        [keys.get(id(entry.record)) if entry.seq is None else stored_keys.get(entry.seq) for entry in entries],
+    )
+
+
+def _requires(session: Session, origin: Origin | None, *, versioned: bool) -> Requires:
+    if origin is None:
+        return Requires(absent=True, owner=session.user_id)
+    return Requires(present=True, owner=session.user_id, version=origin.version if versioned else None)
+
+
+def _metadata_labels(session: Session, touched: set[str]) -> dict[str, str | None]:
+    """What listings show of the metadata, as far as this save changes it."""
+    labels: dict[str, str | None] = {}
+    if TITLE_KEY in touched:
+        labels["title"] = title_in(session.metadata)
+    if not touched.isdisjoint(PROJECT_KEYS):
+        labels["project"] = project_in(session.metadata)
+    return labels
+
+
+def _opening(records: list[Any] | list[UserMessage]) -> dict[str, str]:
+    first = next((record for record in records if isinstance(record, UserMessage)), None)
+    return {} if first is None else {"opening": opening_of(first.content)}

@@ -1,0 +1,157 @@
+"""Writing sessions: what is new goes in, whoever else is writing; nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from statestore.engine import ChangeSession, DeleteSession, Outcome, PreconditionFailed, Requires
+from statestore.errors import InvalidValue, SessionConflict, SessionNotFound, WrongUser
+from statestore.jsontext import check_label
+from statestore.labels import opening_of
+from statestore.names import check_session_id
+from statestore.records import AgentResponse, Event, Record, UserMessage
+from statestore.session import Session
+from statestore.store.failures import explained, not_found
+from statestore.store.reading import SessionReader, session_from
+from statestore.store.saving import Draft, new_record
+from statestore.timestamps import nanoseconds, now_text
+
+MAX_ATTEMPTS: Final = 1000
+"""How often a read-modify-write is tried before somebody must be told that the session never holds still."""
+
+
+class SessionWriter(SessionReader):
+    """Saves, appends, deletes."""
+
+    async def save_session(self, session: Session, *, recreate: bool = False) -> None:
+        """Store what changed in a session since it was loaded or saved. Nothing changed, nothing is written.
+
+        Raises `SessionNotFound` if it was deleted meanwhile (``recreate=True`` stores it anew), `SessionConflict`
+        if history was edited and somebody else changed the session, or if a new session's id is taken.
+        """
+        self._check_owner(session)
+        async with self._host.turn(session):
+            await self._settle(session)
+            try:
+                await self._store_draft(session, Draft(session))
+            except SessionNotFound:
+                if not recreate:
+                    raise
+                await self._store_draft(session, Draft(session, as_new=True))
+
+    async def update_session(self, session: Session) -> None:
+        """The seed's other name for `save_session`."""
+        await self.save_session(session)
+
+    async def get_or_create_session(self, user_id: str, session_id: str | None = None) -> Session:
+        """The user's session with this id, created if there is none; a new one without an id.
+
+        Two callers with one new id get one session. Another user's session raises `WrongUser`.
+        """
+        session = Session(user_id) if session_id is None else Session(user_id, session_id)
+        self._check_owner(session)
+        for _ in range(MAX_ATTEMPTS):
+            if session_id is not None:
+                stored = await self._engine.read_session(session_id)
+                if stored is not None:
+                    if stored.fields.user_id != user_id:
+                        raise WrongUser(f"session {session_id} does not belong to {user_id!r}")
+                    return session_from(stored)
+            try:
+                await self._store_draft(session, Draft(session))
+            except SessionConflict:
+                continue  # somebody was faster: theirs is the session
+            return session
+        raise SessionConflict(f"session {session_id} was created and deleted {MAX_ATTEMPTS} times meanwhile")
+
+    async def update_session_with(self, session_id: str, change: Callable[[Session], object]) -> Session:
+        """Load, change, save, again and again until nobody came between: for counters and the like.
+
+        ``change`` is a plain function; it may be called several times, each time with a fresh session.
+        """
+        for _ in range(MAX_ATTEMPTS):
+            session = await self.load_session(session_id)
+            if session is None:
+                raise not_found(session_id)
+            change(session)
+            try:
+                await self._store_draft(session, Draft(session, exact=True))
+            except SessionConflict:
+                continue
+            return session
+        raise SessionConflict(f"session {session_id} changed {MAX_ATTEMPTS} times while it was being updated")
+
+    async def append(
+        self, session_id: str, *records: Record, keys: Sequence[str | None] | None = None
+    ) -> list[int]:
+        """Add records to a session without loading it; the number each one got.
+
+        ``keys`` are idempotency keys, one for each record: what has a key that the session knows already is
+        acknowledged with its old number, and not stored twice.
+        """
+        check_session_id(session_id)
+        if not records:
+            return []
+        if keys is not None and len(keys) != len(records):
+            raise InvalidValue(f"{len(records)} records but {len(keys)} keys: give one for each, None where it has none")
+        new = tuple(
+            new_record(check_record(record), None if key is None else check_label(key, "a key", may_be_empty=False))
+            for record, key in zip(records, keys or [None] * len(records), strict=True)
+        )
+        first = next((record for record in records if isinstance(record, UserMessage)), None)
+        updated = max((now_text(), *(record.timestamp_text for record in records)), key=nanoseconds)
+        change = ChangeSession(
+            id=str(session_id),
+            updated=updated,
+            requires=Requires(present=True, owner=self._owner),
+            append=new,
+            set_unless_set={} if first is None else {"opening": opening_of(first.content)},
+        )
+        try:
+            (outcome,) = await self._engine.commit([change])
+        except PreconditionFailed as failed:
+            raise explained(failed, [change]) from None
+        return list(outcome.seqs)
+
+    async def delete_session(self, session_id: str) -> bool:
+        """Remove a session; whether there was one."""
+        change = DeleteSession(str(check_session_id(session_id)), Requires(owner=self._owner))
+        try:
+            (outcome,) = await self._engine.commit([change])
+        except PreconditionFailed:
+            return False  # somebody else's: to this user it looks absent
+        return outcome.deleted > 0
+
+    async def _store_draft(self, session: Session, draft: Draft) -> None:
+        """Send what a draft holds, and let its session know."""
+        if draft.change is None:
+            return
+        try:
+            (outcome,) = await self._engine.commit([draft.change])
+        except PreconditionFailed as failed:
+            raise explained(failed, [draft.change]) from None
+        except BaseException:
+            session.unsure = draft  # cancelled, or the storage failed: it may have happened
+            raise
+        draft.note_stored(outcome)
+
+    async def _settle(self, session: Session) -> None:
+        """After a save with an unknown outcome: look whether it happened, and if so, take note of it."""
+        draft: Draft | None = session.unsure
+        if draft is not None:
+            stored = await self._engine.read_session(str(session.id), after=session.origin.last_seq if session.origin else 0)
+            if stored is not None:
+                draft.note_if_found(stored)
+            session.unsure = None
+
+    def _check_owner(self, session: Session) -> None:
+        if self._owner is not None and session.user_id != self._owner:
+            raise WrongUser(f"session {session.id} belongs to {session.user_id!r}, this store serves {self._owner!r}")
+
+
+def check_record(record: object) -> Record:
+    """Refuse what is no record."""
+    if isinstance(record, (UserMessage, AgentResponse, Event)):
+        return record
+    raise InvalidValue(f"a record is a UserMessage, an AgentResponse or an Event, not {type(record).__name__}")

@@ -1,0 +1,231 @@
+"""What engines hand up: sessions and documents as they are stored, before anybody works with them.
+
+Bodies, metadata and unknown fields are JSON text, kept verbatim, so that a copy through any number of
+engines ends in the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+from statestore.errors import InvalidCursor
+from statestore.jsontext import joined_array
+from statestore.records import AGENT, USER, DecodedRecords, RecordArrays, bodies_of, decode_arrays
+from statestore.timestamps import datetime_of, nanoseconds
+
+Version = Hashable
+"""Opaque: compared for equality only, never used twice. ``str(version)`` holds across processes."""
+
+DocumentKind = Literal["json", "md", "bin"]
+DOCUMENT_KINDS: Final[tuple[DocumentKind, ...]] = ("json", "md", "bin")
+
+
+class StoredRecord(Struct, frozen=True):
+    """One record of a session: its number, its kind, its JSON, and the idempotency key it came with."""
+
+    seq: int
+    kind: str
+    body: bytes
+    key: str | None = None
+
+
+class Numbering(Struct, frozen=True):
+    """Which sequence number each record has, array by array, and which ones carry a key."""
+
+    users: Sequence[int] = ()
+    agents: Sequence[int] = ()
+    events: Sequence[int] = ()
+    keys: dict[int, str] = {}
+
+
+class Records:
+    """A run of one session's records, in bulk: decoded, numbered and split only when asked.
+
+    An engine gives the three JSON arrays as they lie in its storage. Numbering may be a function,
+    for engines that must work it out.
+    """
+
+    __slots__ = ("_decoded", "_numbering", "arrays")
+
+    def __init__(self, arrays: RecordArrays, numbering: Numbering | Callable[[], Numbering]) -> None:
+        self.arrays = arrays
+        self._numbering = numbering
+        self._decoded: DecodedRecords | None = None
+
+    @classmethod
+    def of(cls, records: Iterable[StoredRecord]) -> Records:
+        """The bulk form of single records, which must come in the order of their numbers."""
+        bodies: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
+        seqs: tuple[list[int], list[int], list[int]] = ([], [], [])
+        keys: dict[int, str] = {}
+        for record in records:
+            column = 0 if record.kind == USER else 1 if record.kind == AGENT else 2
+            bodies[column].append(record.body)
+            seqs[column].append(record.seq)
+            if record.key is not None:
+                keys[record.seq] = record.key
+        users, agents, events = map(joined_array, bodies)
+        return cls(RecordArrays(users, agents, events), Numbering(*seqs, keys))
+
+    @property
+    def numbering(self) -> Numbering:
+        """The sequence numbers."""
+        if not isinstance(self._numbering, Numbering):
+            self._numbering = self._numbering()
+        return self._numbering
+
+    def decoded(self) -> DecodedRecords:
+        """The records as objects; the lists are the same ones at every call."""
+        if self._decoded is None:
+            self._decoded = decode_arrays(self.arrays)
+        return self._decoded
+
+    def in_order(self) -> list[StoredRecord]:
+        """The records one by one, as they follow each other in the session."""
+        numbers = self.numbering
+        records = [StoredRecord(seq, USER, body) for seq, body in _numbered(numbers.users, self.arrays.users)]
+        records += [StoredRecord(seq, AGENT, body) for seq, body in _numbered(numbers.agents, self.arrays.agents)]
+        kinds = [event.kind for event in self.decoded().events]
+        events = _numbered(numbers.events, self.arrays.events)
+        records += [StoredRecord(seq, kind, body) for kind, (seq, body) in zip(kinds, events, strict=True)]
+        records.sort(key=lambda record: record.seq)
+        if numbers.keys:
+            records = [msgspec.structs.replace(record, key=numbers.keys.get(record.seq)) for record in records]
+        return records
+
+
+def _numbered(seqs: Sequence[int], array: bytes) -> Iterable[tuple[int, bytes]]:
+    return zip(seqs, bodies_of(array), strict=True)
+
+
+class SessionSummary(Struct, frozen=True, gc=False):
+    """What a listing tells of a session, without its messages."""
+
+    id: str
+    user_id: str
+    message_count: int
+    created_text: str = msgspec.field(name="created_at")
+    updated_text: str = msgspec.field(name="updated_at")
+    response_count: int = 0
+    event_count: int = 0
+    active_seed_id: str | None = None
+    active_persona_id: str | None = None
+    project_id: str | None = None
+    parent_session_id: str | None = None
+    title: str | None = None
+    size: int = 0
+    version: str = ""
+
+    @property
+    def created_at(self) -> datetime:
+        """When the session began, in UTC."""
+        return datetime_of(self.created_text)
+
+    @property
+    def updated_at(self) -> datetime:
+        """When the session was last changed, in UTC."""
+        return datetime_of(self.updated_text)
+
+    @property
+    def cursor(self) -> str:
+        """Where a listing that ended with this session goes on: ``list_sessions(after=summary.cursor)``."""
+        return Cursor(nanoseconds(self.updated_text), self.id).text
+
+
+class Cursor(Struct, frozen=True, order=True):
+    """A place in a listing: what comes after it is older, or as old with a higher id."""
+
+    updated_ns: int
+    id: str
+
+    @property
+    def text(self) -> str:
+        """The form that is handed to users."""
+        return base64.urlsafe_b64encode(f"{self.updated_ns}:{self.id}".encode()).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, text: str) -> Cursor:
+        """The cursor behind a text; `InvalidCursor` if there is none."""
+        try:
+            padded = text.encode("ascii") + b"=" * (-len(text) % 4)
+            number, colon, session_id = base64.b64decode(padded, b"-_", validate=True).decode().partition(":")
+            cursor = cls(int(number), session_id) if colon else None
+        except (AttributeError, UnicodeError, binascii.Error, ValueError):
+            cursor = None
+        if cursor is None or cursor.text != text:
+            raise InvalidCursor(f"{str(text)[:60]!r} is not a cursor: pass the .cursor of a summary from list_sessions")
+        return cursor
+
+
+class SessionFields(Struct, frozen=True):
+    """The fields of a session that are one short text each, and their text as it is stored."""
+
+    user_id: str
+    created: str
+    updated: str
+    active_seed_id: str | None = None
+    active_persona_id: str | None = None
+    project_id: str | None = None
+    parent_session_id: str | None = None
+
+
+class StoredSession(Struct, frozen=True):
+    """A session as its engine keeps it, with all of its records or a part of them."""
+
+    id: str
+    fields: SessionFields
+    records: Records
+    version: Version
+    next_seq: int
+    """The number that the next record will get."""
+    message_count: int
+    """How many user messages the session has in all, in ``records`` or not."""
+    metadata: bytes = b"{}"
+    layout: bytes | None = None
+    """Where the session's JSON is out of the ordinary: its top-level keys in order, unknown ones with their text."""
+
+
+class Document(Struct, frozen=True):
+    """A stored document: its bytes and its version."""
+
+    category: str
+    name: str
+    kind: DocumentKind
+    body: bytes
+    version: str
+
+    @property
+    def text(self) -> str:
+        """The document as text."""
+        return self.body.decode()
+
+    @property
+    def value(self) -> Any:
+        """The document as what it holds: a decoded value (JSON), a text (markdown), or bytes."""
+        if self.kind == "json":
+            return msgspec.json.decode(self.body)
+        return self.body.decode() if self.kind == "md" else self.body
+
+
+class DocumentInfo(Struct, frozen=True):
+    """What a listing tells of a document."""
+
+    category: str
+    name: str
+    kind: DocumentKind
+    size: int
+
+
+class Problem(Struct, frozen=True):
+    """Something that ``check()`` found: where, what is wrong, and what to do about it."""
+
+    where: str
+    what: str
+    advice: str

@@ -1,0 +1,90 @@
+"""Moments as RFC 3339 text: read without losing a digit, written as the Rust program writes them.
+
+What was on disk keeps its text. A ``datetime`` is made from it by cutting, never by rounding, and
+order is decided by the whole number of nanoseconds since 1970.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+from statestore.errors import InvalidValue
+
+_RFC3339 = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):?(\d\d))", re.ASCII
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_MICROSECOND = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+
+
+@lru_cache(maxsize=4096)
+def nanoseconds(text: str) -> int:
+    """Nanoseconds since 1970 of an RFC 3339 text; `InvalidValue` if it is none."""
+    match = _RFC3339.fullmatch(text)
+    if match is None:
+        raise InvalidValue(f"{text[:60]!r} is not an RFC 3339 timestamp with an offset, like 2026-01-31T12:00:00Z")
+    year, month, day, hour, minute, second, fraction, _, sign, off_hour, off_minute = match.groups()
+    leap = second == "60"  # chrono writes a leap second as :60; it sorts as the second that follows :59
+    try:
+        moment = datetime(int(year), int(month), int(day), int(hour), int(minute), 59 if leap else int(second))
+    except ValueError as error:
+        raise InvalidValue(f"{text!r} is not a timestamp: {error}") from None
+    seconds = (moment - datetime(1970, 1, 1)) // timedelta(seconds=1) + leap
+    if sign:
+        if int(off_hour) > 23 or int(off_minute) > 59:
+            raise InvalidValue(f"{text!r} is not a timestamp: its offset is out of range")
+        offset = int(off_hour) * 3600 + int(off_minute) * 60
+        seconds += -offset if sign == "+" else offset
+    return seconds * 1_000_000_000 + int((fraction or "0")[:9].ljust(9, "0"))
+
+
+def datetime_of(text: str) -> datetime:
+    """The moment as an aware UTC ``datetime``, cut to microseconds."""
+    micros = nanoseconds(text) // 1000
+    first = -(_EPOCH - datetime.min.replace(tzinfo=UTC)) // timedelta(microseconds=1)
+    return _EPOCH + timedelta(microseconds=min(max(micros, first), _LAST_MICROSECOND))
+
+
+def text_of(moment: datetime) -> str:
+    """An aware ``datetime`` as UTC text with 0, 3 or 6 digits of a second, as chrono prints it."""
+    if not isinstance(moment, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValue(f"a timestamp is an aware datetime, not {type(moment).__name__}")
+    if moment.utcoffset() is None:
+        raise InvalidValue(f"{moment!r} is naive: give it a time zone, for instance datetime.now(timezone.utc)")
+    utc = moment.astimezone(UTC)
+    digits = "auto" if utc.microsecond == 0 else "milliseconds" if utc.microsecond % 1000 == 0 else "microseconds"
+    return utc.isoformat(timespec=digits)[:-6] + "Z"
+
+
+def text_of_micros(micros: int) -> str:
+    """Microseconds since 1970 as text."""
+    return text_of(_EPOCH + timedelta(microseconds=micros))
+
+
+def now_text() -> str:
+    """The present moment as text."""
+    return text_of_micros(time.time_ns() // 1000)
+
+
+class RisingClock:
+    """Gives out texts that rise strictly, whatever the machine's clock does in between."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self, floor_ns: int = -(2**63)) -> None:
+        self._last = floor_ns // 1000
+
+    def next(self) -> str:
+        """A moment later than every one before it, and not earlier than now."""
+        micros = max(time.time_ns() // 1000, self._last + 1)
+        if micros > _LAST_MICROSECOND:  # a planted far-future floor must not stop the session
+            micros = time.time_ns() // 1000
+        self._last = micros
+        return text_of_micros(micros)
+
+    def see(self, ns: int) -> None:
+        """Note a moment that what comes next must not precede."""
+        self._last = max(self._last, ns // 1000)
