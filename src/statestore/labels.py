@@ -32,4 +32,4 @@ def project_in(metadata: Mapping[str, Any]) -> str | None:
 def opening_of(message: str) -> str:
     """The first line of a session's first message, cut to 60 characters."""
     lines = message.lstrip().splitlines()
-    return lines[0].rstrip()[:TITLE_LENGTH] if lines else ""
+    return lines[0][:TITLE_LENGTH].rstrip() if lines else ""

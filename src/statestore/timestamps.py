@@ -17,6 +17,7 @@ _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):?(\d\d))", re.ASCII
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_MICROSECOND = -((_EPOCH - datetime.min.replace(tzinfo=UTC)) // timedelta(microseconds=1))
 _LAST_MICROSECOND = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
@@ -43,9 +44,12 @@ def nanoseconds(text: str) -> int:
 
 def datetime_of(text: str) -> datetime:
     """The moment as an aware UTC ``datetime``, cut to microseconds."""
-    micros = nanoseconds(text) // 1000
-    first = -(_EPOCH - datetime.min.replace(tzinfo=UTC)) // timedelta(microseconds=1)
-    return _EPOCH + timedelta(microseconds=min(max(micros, first), _LAST_MICROSECOND))
+    return moment_of(nanoseconds(text))
+
+
+def moment_of(ns: int) -> datetime:
+    """Nanoseconds since 1970 as an aware UTC ``datetime``, cut to microseconds."""
+    return _EPOCH + timedelta(microseconds=min(max(ns // 1000, _FIRST_MICROSECOND), _LAST_MICROSECOND))
 
 
 def text_of(moment: datetime) -> str:

@@ -53,15 +53,15 @@ def parse_notes(text: bytes) -> Notes:
     return _decode(text)
 
 
-def fitting_seqs(notes: Notes, columns: Columns) -> tuple[list[int], list[int], list[int]]:
+def fitting_seqs(notes: Notes, counts: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
     """The covered records' numbers; none, if the lists are shorter than that (somebody cut them by hand)."""
-    fits = all(len(seqs) <= len(column) for seqs, column in zip(notes.seqs, columns, strict=True))
+    fits = all(len(seqs) <= count for seqs, count in zip(notes.seqs, counts, strict=True))
     return notes.seqs if fits else ([], [], [])
 
 
 def numbering_of(notes: Notes, columns: Columns) -> Numbering:
     """The number of every record."""
-    covered = fitting_seqs(notes, columns)
+    covered = fitting_seqs(notes, tuple(map(len, columns)))
     numbers = tuple(list(seqs) for seqs in covered)
     rest = [
         [nanoseconds(record.timestamp_text) for record in column[len(seqs) :]]
@@ -76,10 +76,9 @@ def numbering_of(notes: Notes, columns: Columns) -> Numbering:
     return Numbering(*numbers, keys=_keys_by_seq(notes, columns, numbers))
 
 
-def next_seq_of(notes: Notes, columns: Columns) -> int:
+def next_seq_of(notes: Notes, counts: Sequence[int]) -> int:
     """The number that the next record gets."""
-    covered = fitting_seqs(notes, columns)
-    return notes.next + sum(map(len, columns)) - sum(map(len, covered))
+    return notes.next + sum(counts) - sum(map(len, fitting_seqs(notes, counts)))
 
 
 def known_keys(notes: Notes, columns: Columns) -> dict[str, tuple[int, int]]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from statestore.errors import InvalidValue
-from statestore.jsontext import compact, joined_members, pretty
-from statestore.records import DecodedRecords, RecordArrays
+from statestore.jsontext import compact, joined_array, joined_members, pretty
+from statestore.records import RecordArrays, body_of, decode_arrays
 from statestore.seedform import layout
-from statestore.seedform.notes import Notes, next_seq_of, numbering_of, parse_notes
+from statestore.seedform.notes import Columns, Notes, fitting_seqs, next_seq_of, numbering_of, parse_notes
 from statestore.seedform.render import RESERVED_KEY
 from statestore.stored import Numbering, Records, SessionFields
 from statestore.timestamps import nanoseconds
@@ -51,23 +54,23 @@ class Span(NamedTuple):
 class SessionText:
     """A session file that was understood: pretty-printed bytes, what they say, and where."""
 
-    __slots__ = ("fields", "id", "layout", "metadata", "notes", "notes_text", "records", "spans", "text")
+    __slots__ = ("_records", "counts", "fields", "id", "latest", "layout", "metadata", "notes", "notes_text", "spans", "text")
 
     def __init__(self, text: bytes) -> None:
         """Raises ``msgspec.DecodeError``, `InvalidValue` or ``UnicodeDecodeError`` for what is not a session."""
         if not text.isascii():
             text.decode()
         try:
-            self._understand(text, _usual_spans(text))
+            self._understand(text, usual_spans(text))
         except (msgspec.DecodeError, InvalidValue):
             # Either bad, or merely laid out otherwise than we would; in the pretty form all keys can be found.
             text = pretty(text)
             self._understand(text, _all_spans(text))
 
     def _understand(self, text: bytes, spans: dict[str, Span]) -> None:
-        users, agents = spans.get(layout.USERS), spans.get(layout.AGENTS)
+        arrays = [span for key in (layout.USERS, layout.AGENTS) if (span := spans.get(key))]
         # Where the arrays decode, and the rest decodes with a number in each one's place, the whole is valid.
-        envelope = _decode_envelope(_without(text, [span for span in (users, agents) if span]))
+        envelope = _decode_envelope(_without(text, arrays))
         for moment in (envelope.created_at, envelope.updated_at):
             nanoseconds(moment)
         self.text = text
@@ -84,29 +87,104 @@ class SessionText:
         )
         metadata = envelope.metadata
         notes = metadata.pop(RESERVED_KEY, None)
-        self.notes_text = b"{}" if notes is None else bytes(notes)
-        self.notes = Notes() if notes is None else parse_notes(notes)
+        self.notes_text = b"{}" if notes is None else compact(bytes(notes))
+        self.notes = Notes() if notes is None else parse_notes(self.notes_text)
         self.metadata = joined_members({key: compact(raw) for key, raw in metadata.items()}) if metadata else b"{}"
         self.layout = layout.layout_of({key: _notable(key, text, span) for key, span in spans.items()})
-        arrays = RecordArrays(
-            text[users.start : users.end] if users else b"[]",
-            text[agents.start : agents.end] if agents else b"[]",
-            self.notes.events_array(),
-        )
-        self.records = Records(arrays, self._numbering)
-        self.records.decoded()
+        self._records: Records | None = None
+        users, agents, events, latest = self.records.decoded()
+        self.counts = (len(users), len(agents), len(events))
+        """How many messages, responses and events there are."""
+        self.latest = _latest_uncovered(self.notes, (users, agents, events), latest)
+        """A moment that no record is later than whose number follows from its timestamp."""
 
     @property
-    def columns(self) -> DecodedRecords:
-        """The records."""
-        return self.records.decoded()
+    def records(self) -> Records:
+        """The records, decoded when first asked for."""
+        records = self._records  # another thread may forget them meanwhile
+        if records is None:
+            records = self._records = self._read_records()
+        return records
+
+    def _read_records(self) -> Records:
+        users, agents = (
+            self.text[span.start : span.end] if span else b"[]"
+            for span in (self.spans.get(layout.USERS), self.spans.get(layout.AGENTS))
+        )
+        notes = self.notes
+        arrays = RecordArrays(users, agents, notes.events_array())
+
+        def numbering() -> Numbering:
+            return numbering_of(notes, records.decoded()[:3])
+
+        records = Records(arrays, numbering)
+        return records
+
+    def forget_records(self) -> None:
+        """Keep the bytes only; the records are decoded again when somebody asks."""
+        self._records = None
 
     def next_seq(self) -> int:
         """The number that the next record gets."""
-        return next_seq_of(self.notes, self.columns[:3])
+        return next_seq_of(self.notes, self.counts)
 
-    def _numbering(self) -> Numbering:
-        return numbering_of(self.notes, self.columns[:3])
+    def edited(self, edits: Sequence[Edit], counts: tuple[int, int, int], latest: datetime) -> SessionText:
+        """This text after some edits inside its records and its ``updated_at``; everything else is as it was."""
+        other = SessionText.__new__(SessionText)
+        ordered = in_text_order(edits)
+        other.text = apply_edits(self.text, ordered)
+        other.spans = {key: _moved(span, ordered) for key, span in self.spans.items()}
+        other.id, other.layout, other.metadata = self.id, self.layout, self.metadata
+        other.notes, other.notes_text, other._records = self.notes, self.notes_text, None
+        updated = other.spans[layout.UPDATED]
+        other.fields = replace(self.fields, updated=_decode_key(other.text[updated.start : updated.end]))
+        other.counts, other.latest = counts, latest
+        return other
+
+
+class Edit(NamedTuple):
+    """Bytes to put in the place of others."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+def in_text_order(edits: Sequence[Edit]) -> list[Edit]:
+    """Edits from front to back; those at one place stay in the order they were given in."""
+    return sorted(edits, key=lambda edit: (edit.start, edit.end))
+
+
+def apply_edits(text: bytes, ordered: Sequence[Edit]) -> bytes:
+    """The text with edits made that do not overlap, given from front to back."""
+    pieces: list[bytes] = []
+    place = 0
+    view = memoryview(text)
+    for edit in ordered:
+        pieces += (view[place : edit.start], edit.new)
+        place = edit.end
+    return b"".join((*pieces, view[place:]))
+
+
+def _moved(span: Span, ordered: Sequence[Edit]) -> Span:
+    line, start, end = span
+    for edit in ordered:
+        delta = len(edit.new) - (edit.end - edit.start)
+        line += delta if edit.end <= span.line else 0
+        start += delta if edit.end <= span.start else 0
+        end += delta if edit.end <= span.end else 0
+    return Span(line, start, end)
+
+
+def _latest_uncovered(notes: Notes, columns: Columns, latest: datetime) -> datetime:
+    covered = fitting_seqs(notes, tuple(map(len, columns)))
+    if not any(covered):
+        return latest
+    rest = RecordArrays(*(
+        joined_array(body_of(record) for record in column[len(seqs) :])
+        for column, seqs in zip(columns, covered, strict=True)
+    ))
+    return decode_arrays(rest).latest
 
 
 def _notable(key: str, text: bytes, span: Span) -> bytes | None:
@@ -127,7 +205,7 @@ def _without(text: bytes, spans: list[Span]) -> bytes:
     return b"".join((*pieces, text[place:]))
 
 
-def _usual_spans(text: bytes) -> dict[str, Span]:
+def usual_spans(text: bytes) -> dict[str, Span]:
     """The members of a file with the usual keys in the usual order, found without looking at every line.
 
     This is a guess that holds for what the seed and we write; the decoding that follows proves it.

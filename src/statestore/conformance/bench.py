@@ -1,0 +1,146 @@
+"""What a case works with: a storage of its own, an engine and a store opened on it, and ways to open more."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+import pytest
+
+from statestore.conformance.faces import Face, Work
+from statestore.engine import Change, Engine, Failure, Outcome, PreconditionFailed
+from statestore.errors import NotSupported
+from statestore.store.async_store import AsyncStateStore
+
+if TYPE_CHECKING:
+    from statestore.conformance.contract import Contract
+
+T = TypeVar("T")
+
+
+class Opened(NamedTuple):
+    """An engine that is open, and a store over it."""
+
+    engine: Engine
+    store: AsyncStateStore
+
+
+class Bench:
+    """One storage and whatever is open on it."""
+
+    def __init__(self, contract: Contract, face: Face, place: Path) -> None:
+        self.face = face
+        self.place = place
+        self._contract = contract
+        self._open: list[Opened] = []
+
+    async def start(self) -> None:
+        """Open the first engine, on an empty storage."""
+        self._open = [await self._opened()]
+        await self._contract.prepare(self.engine)
+
+    async def stop(self) -> None:
+        """Close whatever is open."""
+        while self._open:
+            await self._open.pop().store.close()
+
+    @property
+    def engine(self) -> Engine:
+        """The engine under test, fit to be awaited in this face."""
+        return self._open[0].engine
+
+    @property
+    def store(self) -> AsyncStateStore:
+        """A store over it; in the plain face, too, its methods are awaited."""
+        return self._open[0].store
+
+    @property
+    def reopens(self) -> bool:
+        """Whether the storage outlives an engine."""
+        return self._contract.reopens
+
+    @property
+    def spans(self) -> bool:
+        """Whether a batch may name items that do not live together."""
+        return self.engine.atomic_scope == "store"
+
+    def new_engine(self) -> Engine:
+        """Another engine on the same storage, not opened, as its maker made it."""
+        return self._contract.make_engine(self.place)
+
+    async def reopen(self) -> None:
+        """Close, and open a new engine on the same storage. What keeps nothing is left open."""
+        if self.reopens:
+            await self.stop()
+            self._open = [await self._opened()]
+
+    async def crash(self) -> None:
+        """Drop everything without closing it, and open a new engine. What keeps nothing is left open."""
+        if self.reopens:
+            self._open.clear()
+            gc.collect()
+            self._open = [await self._opened()]
+
+    async def another(self) -> Opened:
+        """A second engine on the same storage at the same time, as another process has it.
+
+        For what keeps nothing, it is a second store over the one engine.
+        """
+        if self.reopens:
+            self._open.append(await self._opened())
+            return self._open[-1]
+        return Opened(self.engine, self.face.store_on(self.engine))
+
+    def interrupted(self, meanwhile: Callable[[], Coroutine[Any, Any, object]], times: int = 1) -> AsyncStateStore:
+        """A store that is overtaken: before each of its first commits, somebody else does something."""
+        return self.face.store_on(cast("Engine", _Interrupted(self.engine, meanwhile, times)))
+
+    async def together(self, *workers: Work[T]) -> list[T]:
+        """Do all of this at the same time."""
+        return await self.face.together(list(workers))
+
+    async def commit(self, *changes: Change) -> list[Outcome]:
+        """Make these changes, in one batch where the engine takes one, else one by one."""
+        if self.spans or len(changes) == 1:
+            outcomes = await self.engine.commit(changes)
+        else:
+            await self.assert_refused(changes)
+            outcomes = [outcome for change in changes for outcome in await self.engine.commit([change])]
+        assert [type(outcome) for outcome in outcomes] == [Outcome] * len(changes), "one outcome for each change"
+        return outcomes
+
+    async def assert_refused(self, batch: Sequence[Change]) -> None:
+        """An engine that cannot make items that live apart change together says so."""
+        with pytest.raises(NotSupported):
+            await self.engine.commit(batch)
+
+    async def failures_of(self, *changes: Change) -> list[Failure]:
+        """What a batch that cannot be made is told."""
+        with pytest.raises(PreconditionFailed) as caught:
+            await self.engine.commit(changes)
+        return list(caught.value.failures)
+
+    async def _opened(self) -> Opened:
+        engine = self.face.fit(self.new_engine())
+        await engine.open()
+        return Opened(engine, self.face.store_on(engine))
+
+
+class _Interrupted:
+    """An engine with something happening between the store's look and its commit."""
+
+    def __init__(self, engine: Engine, meanwhile: Callable[[], Coroutine[Any, Any, object]], times: int) -> None:
+        self._engine = engine
+        self._meanwhile = meanwhile
+        self._times = times
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        if self._times > 0:
+            self._times -= 1
+            await self._meanwhile()
+        return await self._engine.commit(batch)

@@ -1,0 +1,21 @@
+"""``file:DIR`` - the seed's own layout: a directory a category, a JSON file a session, readable by anything.
+
+``directory`` reads and writes safely, ``locks`` keeps writers apart, ``editing`` puts changes into a file's bytes,
+``journal`` makes batches of several files whole, ``index`` spares listings from reading what they have read.
+"""
+
+from __future__ import annotations
+
+from statestore.engines.files.engine import FilesEngine
+from statestore.errors import StoreUnavailable
+
+
+def open_url(rest: str, *, create: bool = True, read_only: bool = False, durability: str = "full") -> FilesEngine:
+    """The engine for ``file:DIR``."""
+    path = rest.removeprefix("//") if rest.startswith("///") else rest
+    if not path or "\0" in path:
+        raise StoreUnavailable("file: needs the path of a directory, like file:state or file:/var/lib/agent")
+    return FilesEngine(path, create=create, read_only=read_only, durability=durability)
+
+
+__all__ = ["FilesEngine", "open_url"]

@@ -1,0 +1,113 @@
+"""Looking at everything in a store's directory, and telling what is wrong. Changes nothing."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+
+import msgspec
+
+from statestore.engines.files.directory import OWN, Directory, NotAFile
+from statestore.engines.files.documents import document_kind
+from statestore.engines.files.sessions import SUFFIX, SessionFiles
+from statestore.errors import CorruptSession, InvalidName, StateStoreError, StoreUnavailable
+from statestore.names import SESSIONS, check_category, check_name, check_session_id
+from statestore.stored import Problem
+
+_KEPT = "it is kept as it is; move it away, or mend it by hand"
+_LINK = Problem("", "it is a link, and links inside a store are not followed", "put the file itself here")
+
+
+def check_everything(directory: Directory, sessions: SessionFiles) -> list[Problem]:
+    """All problems, by place."""
+    found = [*_check_below(directory, sessions, "")]
+    if directory.own >= 0:
+        found += _check_own(directory)
+    return sorted(found, key=lambda problem: problem.where)
+
+
+def _check_below(directory: Directory, sessions: SessionFiles, category: str) -> Iterator[Problem]:
+    try:
+        with directory.category(category or ".") as fd:
+            if fd is None:
+                return
+            with os.scandir(fd) as scan:
+                entries = [(entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in scan]
+            for name, mode in entries:
+                where = f"{category}/{name}" if category else name
+                if stat.S_ISLNK(mode):
+                    yield msgspec.structs.replace(_LINK, where=_shown(where))
+                elif not stat.S_ISDIR(mode):
+                    yield from _check_file(directory, sessions, fd, category, name)
+                elif document_kind(name) is not None:
+                    yield Problem(_shown(where), "it is a directory named like a document", _KEPT)
+    except StoreUnavailable as error:
+        yield Problem(_shown(category), str(error), _KEPT)
+        return
+    for name, mode in entries:
+        if stat.S_ISDIR(mode) and (category or name != OWN):
+            yield from _check_below(directory, sessions, f"{category}/{name}" if category else name)
+
+
+def _check_file(
+    directory: Directory, sessions: SessionFiles, fd: int, category: str, name: str
+) -> Iterator[Problem]:
+    where = _shown(f"{category}/{name}" if category else name)
+    kind = document_kind(name)
+    if name.endswith(".tmp"):
+        yield Problem(where, "a temporary file of the Rust program", "remove it if no program is writing it")
+    elif kind is None or not category:
+        yield Problem(where, "it is no document: not in a category, or not .json, .md or .bin", _KEPT)
+    elif category == SESSIONS:
+        yield from _check_session(sessions, fd, name, where)
+    else:
+        yield from _check_document(directory, fd, category, name, where)
+
+
+def _check_session(sessions: SessionFiles, fd: int, name: str, where: str) -> Iterator[Problem]:
+    if not name.endswith(SUFFIX):
+        yield Problem(where, "it is not a session, and lies among the sessions", _KEPT)
+        return
+    session_id = name.removesuffix(SUFFIX)
+    try:
+        check_session_id(session_id)
+        sessions.image_in(fd, session_id)
+    except InvalidName as error:
+        yield Problem(where, f"its name breaks the naming rule: {error}", "rename it")
+    except (CorruptSession, StoreUnavailable) as error:
+        yield Problem(where, str(error), _KEPT)
+
+
+def _check_document(directory: Directory, fd: int, category: str, name: str, where: str) -> Iterator[Problem]:
+    kind = document_kind(name)
+    try:
+        check_category(category)
+        check_name(name.removesuffix(f".{kind}"))
+    except InvalidName as error:
+        yield Problem(where, f"its name breaks the naming rule: {error}", "rename it")
+    try:
+        found = directory.read(fd, name, where)
+        if found is None:
+            return
+        if kind == "json":
+            msgspec.json.decode(found[0])
+        if kind != "bin":
+            found[0].decode()
+    except (NotAFile, StoreUnavailable) as error:
+        yield Problem(where, str(error), _KEPT)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        yield Problem(where, f"it is not {'JSON' if kind == 'json' else 'UTF-8'}: {error}", _KEPT)
+
+
+def _check_own(directory: Directory) -> Iterator[Problem]:
+    try:
+        for name in directory.temporary_files():
+            yield Problem(f"{OWN}/tmp/{name}", "a temporary file: of a running writer, or of one that died", "open the store for writing, which removes it")
+    except (StateStoreError, OSError) as error:
+        yield Problem(OWN, str(error), _KEPT)
+
+
+def _shown(where: str) -> str:
+    """A path that can be printed, whatever bytes are in it."""
+    return where.encode("utf-8", "backslashreplace").decode()

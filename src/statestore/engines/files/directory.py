@@ -1,0 +1,276 @@
+"""The store's directory: reading, and writing so that it survives a power cut. Nothing leads out of it.
+
+Every path is walked from the root by open directories, and no link is followed on the way, so that swapping a
+file or a directory for a link cannot make us read or write elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, NamedTuple
+
+from statestore.errors import NameTaken, StateStoreError, StoreUnavailable
+
+OWN: Final = ".statestore"
+TEMPORARY: Final = "tmp"
+LOCKS: Final = "locks"
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class Identity(NamedTuple):
+    """What tells one state of a file from another without reading it; no proof, but a quick no."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Identity:
+        """The identity that a stat tells."""
+        return cls(status.st_size, status.st_mtime_ns, status.st_ino & (2**63 - 1))
+
+
+class NotAFile(StateStoreError):
+    """Something stands where a file belongs: a directory, a link, a device."""
+
+
+class ChangedMeanwhile(StateStoreError):
+    """Another program replaced a file between our read and our write."""
+
+
+def flush(fd: int) -> None:
+    """Bring what was written to the disk itself."""
+    if sys.platform == "darwin":
+        import fcntl  # noqa: PLC0415 - only there does fsync stop at the drive's cache
+
+        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(fd)
+
+
+class Directory:
+    """The root of a store, kept open."""
+
+    def __init__(self, path: str, *, is_durable: bool) -> None:
+        self.path = path
+        self._is_durable = is_durable
+        self._root = -1
+        self._own = -1
+        self._temporary = -1
+        self.folds_names = False
+        """Whether the file system takes names for one that differ in case or in their Unicode form."""
+
+    # -- opening ---------------------------------------------------------------------------------------------
+
+    def open(self, *, create: bool, read_only: bool) -> None:
+        """Open the root; create it, and the store's own corner of it, if that is wanted."""
+        try:
+            if create and not read_only:
+                _make_root(self.path)
+            self._root = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError as error:
+            raise StoreUnavailable(f"there is no store at {self.path}; open it with create=True to make one") from error
+        except OSError as error:
+            raise StoreUnavailable(f"{self.path} cannot be used as a store: {error.strerror}") from error
+        if read_only:
+            with suppress(FileNotFoundError):
+                self._own = os.open(OWN, _DIRECTORY, dir_fd=self._root)
+            return
+        try:
+            self._own = self._made(OWN, self._root)
+            self._temporary = self._made(TEMPORARY, self._own)
+            self.folds_names = self._does_fold_names()
+        except OSError as error:
+            self.close()
+            raise StoreUnavailable(
+                f"{self.path} cannot be written: {error.strerror}; open it with read_only=True to read it"
+            ) from error
+
+    def close(self) -> None:
+        """Let go of it."""
+        for fd in (self._root, self._own, self._temporary):
+            if fd >= 0:
+                os.close(fd)
+        self._root = self._own = self._temporary = -1
+
+    @property
+    def own(self) -> int:
+        """The directory ``.statestore``, open; -1 if a store that is only read has none."""
+        return self._own
+
+    def _made(self, name: str, parent: int) -> int:
+        """A directory below an open one, created if need be, open."""
+        try:
+            return os.open(name, _DIRECTORY, dir_fd=parent)
+        except FileNotFoundError:
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o777, dir_fd=parent)
+            self.flush_directory(parent)
+            return os.open(name, _DIRECTORY, dir_fd=parent)
+
+    def _does_fold_names(self) -> bool:
+        token = secrets.token_hex(8)
+        upper = f"probe.\u00c9{token}"
+        os.close(os.open(upper, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self._temporary))
+        try:
+            names = (f"probe.\u00e9{token}", f"probe.E\u0301{token}", f"probe.e\u0301{token}")
+            return any(self.stat(self._temporary, name) is not None for name in names)
+        finally:
+            os.unlink(upper, dir_fd=self._temporary)
+
+    def own_directory(self, name: str) -> int:
+        """A directory inside ``.statestore``, created if need be, open."""
+        return self._made(name, self._own)
+
+    @contextmanager
+    def category(self, category: str, *, create: bool = False) -> Iterator[int | None]:
+        """A category's directory, open for the block; ``None`` if there is none."""
+        fd = self._walk(category, create=create)
+        try:
+            yield fd
+        finally:
+            if fd is not None:
+                os.close(fd)
+
+    def _walk(self, category: str, *, create: bool) -> int | None:
+        fd = self._root
+        for part in category.split("/"):
+            try:
+                below = self._made(part, fd) if create else os.open(part, _DIRECTORY, dir_fd=fd)
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                    where = f"{self.path}/{category}"
+                    raise StoreUnavailable(
+                        f"{where} is a link or a file: a store's directories are directories, links are not followed"
+                    ) from error
+                raise StoreUnavailable(f"{self.path}/{category} cannot be opened: {error.strerror}") from error
+            finally:
+                if fd != self._root:
+                    os.close(fd)
+            fd = below
+        return fd
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    def read(self, directory: int, name: str, where: str) -> tuple[bytes, os.stat_result] | None:
+        """A file's bytes and what a stat says of it; ``None`` if there is none of exactly this name."""
+        try:
+            fd = os.open(name, _FILE, dir_fd=directory)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise NotAFile(f"{where} is a link; links inside a store are not followed") from error
+            raise StoreUnavailable(f"{where} cannot be read: {error.strerror}") from error
+        try:
+            if self.folds_names and name not in os.listdir(directory):
+                return None
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                raise NotAFile(f"{where} is a {_kind(status.st_mode)}, not a file")
+            return _read_all(fd, status.st_size), status
+        except OSError as error:
+            raise StoreUnavailable(f"{where} cannot be read: {error.strerror}") from error
+        finally:
+            os.close(fd)
+
+    # -- writing ---------------------------------------------------------------------------------------------
+
+    def prepare(self, stripe: str, body: bytes, old: os.stat_result | None) -> tuple[str, os.stat_result]:
+        """Write a temporary file, down to the disk; its name. Whoever holds the stripe's lock owns it."""
+        name = f"{stripe}.{secrets.token_hex(8)}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(name, flags, 0o666, dir_fd=self._temporary)
+        try:
+            try:
+                view = memoryview(body)
+                while view:
+                    view = view[os.write(fd, view) :]
+                # A time of our own, strictly later than the old one: a version must never come back.
+                moment = time.time_ns()
+                if old is not None:
+                    moment = max(moment, old.st_mtime_ns + 1)
+                    if stat.S_IMODE(old.st_mode) != stat.S_IMODE(os.fstat(fd).st_mode):
+                        os.fchmod(fd, stat.S_IMODE(old.st_mode))
+                os.utime(fd, ns=(moment, moment))
+                if self._is_durable:
+                    flush(fd)
+                return name, os.fstat(fd)
+            finally:
+                os.close(fd)
+        except BaseException:
+            self.discard(name)
+            raise
+
+    def discard(self, temporary: str) -> None:
+        """Remove a temporary file that is not needed any more."""
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=self._temporary)
+
+    def check_name_is_free(self, directory: int, name: str) -> None:
+        """Raise `NameTaken` if the file system takes this new name for one that exists."""
+        if self.folds_names and self.stat(directory, name) is not None and name not in os.listdir(directory):
+            raise NameTaken(f"{name!r} differs from an existing name only in a way that this file system does not see")
+
+    def put_in_place(self, temporary: str, directory: int, name: str) -> None:
+        """Give a temporary file its real name, in one step. The directory must be flushed afterwards."""
+        os.rename(temporary, name, src_dir_fd=self._temporary, dst_dir_fd=directory)
+
+    def flush_directory(self, directory: int) -> None:
+        """Make renames and removals in a directory last."""
+        if self._is_durable:
+            flush(directory)
+
+    def temporary_files(self) -> list[str]:
+        """The names of all temporary files."""
+        return sorted(os.listdir(self._temporary))
+
+    def stat(self, directory: int, name: str) -> os.stat_result | None:
+        """What a stat says of a file; ``None`` if there is none."""
+        try:
+            return os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+
+def _make_root(path: str) -> None:
+    """Create the root, private to its user, with what leads to it."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+    parent = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        flush(parent)
+    finally:
+        os.close(parent)
+
+
+def _read_all(fd: int, size: int) -> bytes:
+    data = os.read(fd, size + 1)
+    if len(data) == size:
+        return data
+    pieces = [data]
+    while piece := os.read(fd, 1 << 20):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _kind(mode: int) -> str:
+    names = {stat.S_IFDIR: "directory", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFLNK: "link"}
+    return names.get(stat.S_IFMT(mode), "device")

@@ -1,0 +1,73 @@
+"""The document files: how they are named, found and listed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import cast
+
+from statestore.engines.files.directory import OWN, Directory, Identity
+from statestore.engines.files.image import version_text
+from statestore.errors import StoreUnavailable
+from statestore.names import SESSIONS
+from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo, DocumentKind
+
+
+def file_name(name: str, kind: DocumentKind) -> str:
+    """The file that a document is kept in."""
+    return f"{name}.{kind}"
+
+
+def document_from(category: str, name: str, kind: DocumentKind, body: bytes, status: os.stat_result) -> Document:
+    """The document that was read from a file."""
+    return Document(category, name, kind, body, version_text(Identity.of(status), body))
+
+
+def documents_in(directory: Directory, category: str) -> list[DocumentInfo]:
+    """The documents of a category, by name, then kind."""
+    with directory.category(category) as fd:
+        if fd is None:
+            return []
+        found = [
+            DocumentInfo(category, entry.name[: -len(kind) - 1], kind, entry.stat(follow_symlinks=False).st_size)
+            for entry in _files(fd)
+            if (kind := document_kind(entry.name)) is not None
+        ]
+    return sorted(found, key=lambda info: (info.name, info.kind))
+
+
+def document_kind(file: str) -> DocumentKind | None:
+    """The kind of document that a file name stands for, if it stands for one."""
+    stem, dot, suffix = file.rpartition(".")
+    return cast("DocumentKind", suffix) if dot and stem and suffix in DOCUMENT_KINDS else None
+
+
+def categories_below(directory: Directory, prefix: str) -> list[str]:
+    """The categories that hold documents, from a prefix down."""
+    return sorted(
+        category
+        for category in _walk(directory, prefix)
+        if category != SESSIONS and documents_in(directory, category)
+    )
+
+
+def _walk(directory: Directory, category: str) -> Iterator[str]:
+    """A category and all below it; of the root, all that are in it. Links are not followed."""
+    if category:
+        yield category
+    try:
+        with directory.category(category or ".") as fd:
+            if fd is None:
+                return
+            with os.scandir(fd) as entries:
+                below = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except StoreUnavailable:
+        return  # a link or a file: nothing of ours is below it
+    for name in below:
+        if category or name != OWN:
+            yield from _walk(directory, f"{category}/{name}" if category else name)
+
+
+def _files(fd: int) -> list[os.DirEntry[str]]:
+    with os.scandir(fd) as entries:
+        return [entry for entry in entries if entry.is_file(follow_symlinks=False)]

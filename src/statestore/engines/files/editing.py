@@ -1,0 +1,235 @@
+"""A change to a session, made in the bytes of its file: text is put in, the rest stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from statestore.engine import SESSION_FIELDS, ChangeSession, NewRecord
+from statestore.jsontext import changed_members, joined_array, members, pretty
+from statestore.records import AGENT, USER, bodies_of, decode_body
+from statestore.seedform import layout
+from statestore.seedform.notes import LETTERS, Notes, known_keys
+from statestore.seedform.render import RESERVED_KEY, session_json
+from statestore.seedform.text import Edit, SessionText, apply_edits, in_text_order
+from statestore.stored import Records, SessionFields, StoredRecord, StoredSession
+from statestore.timestamps import moment_of, nanoseconds
+
+_encode = msgspec.json.Encoder().encode
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+def created(change: ChangeSession) -> tuple[SessionText, tuple[int, ...]]:
+    """The text of a session that a change creates, and the numbers of its records."""
+    new = change.create
+    assert new is not None
+    records: list[StoredRecord] = []
+    keys: dict[str, int] = {}
+    seqs: list[int] = []
+    next_seq = new.next_seq
+    for record in change.append:
+        seq = keys.get(record.key, 0) if record.key is not None else 0
+        if not seq:
+            seq = next_seq if record.seq is None else record.seq
+            records.append(StoredRecord(seq, record.kind, record.body, record.key))
+            next_seq = max(next_seq, seq + 1)
+            if record.key is not None:
+                keys[record.key] = seq
+        seqs.append(seq)
+    fields = {k: v for k, v in (change.set_unless_set | change.set_fields).items() if k in SESSION_FIELDS}
+    stored = StoredSession(
+        id=change.id,
+        fields=SessionFields(new.user_id, new.created, change.updated, **fields),
+        records=Records.of(records),
+        version="",
+        next_seq=next_seq,
+        message_count=0,
+        metadata=changed_members(b"{}", change.set_metadata, change.unset_metadata),
+        layout=new.layout,
+    )
+    return SessionText(session_json(stored)), tuple(seqs)
+
+
+def changed(old: SessionText, change: ChangeSession) -> tuple[SessionText, tuple[int, ...]]:
+    """The text after a change, and the numbers of the appended records."""
+    if change.truncate_after is not None:
+        old = _truncated(old, change.truncate_after)
+    additions = _Additions(old, change.append)
+    edits = additions.edits(old)
+    if nanoseconds(change.updated) > nanoseconds(old.fields.updated):
+        span = old.spans[layout.UPDATED]
+        edits.append(Edit(span.start, span.end, _encode(change.updated)))
+    fields = {
+        name: value
+        for name, value in (change.set_unless_set | change.set_fields).items()
+        if name in SESSION_FIELDS and value != getattr(old.fields, name) and not _keeps(old, change, name)
+    }
+    metadata = changed_members(old.metadata, change.set_metadata, change.unset_metadata)
+    if not fields and metadata == old.metadata and additions.notes is None:
+        return old.edited(edits, additions.counts, additions.latest) if edits else old, additions.seqs
+    if metadata != old.metadata or additions.notes is not None:
+        edits += _metadata_edits(old, metadata, additions.notes)
+    edits += _field_edits(old, fields)
+    return SessionText(apply_edits(old.text, in_text_order(edits))), additions.seqs
+
+
+def _keeps(old: SessionText, change: ChangeSession, name: str) -> bool:
+    """Whether a field is to be set only if it is unset, and is set."""
+    return name not in change.set_fields and getattr(old.fields, name) is not None
+
+
+class _Addition(NamedTuple):
+    column: int
+    body: bytes
+
+
+class _Additions:
+    """Records on their way into a text: what goes where, which numbers they get, and what must be noted."""
+
+    def __init__(self, old: SessionText, records: Sequence[NewRecord]) -> None:
+        self.notes: Notes | None = None
+        self.counts = old.counts
+        self.latest = old.latest
+        self._new: list[_Addition] = []
+        next_seq = old.next_seq()
+        is_told_by_time = True
+        seqs: list[int] = []
+        keys = self._known_keys(old, records)
+        noted_keys = dict(old.notes.keys)
+        counts = list(old.counts)
+        numbers: list[tuple[int, int]] = []
+        for record in records:
+            if record.key is not None and record.key in keys:
+                seqs.append(keys[record.key])
+                continue
+            column = 0 if record.kind == USER else 1 if record.kind == AGENT else 2
+            seq = next_seq if record.seq is None else record.seq
+            moment = moment_of(record.timestamp_ns)
+            is_told_by_time = is_told_by_time and seq == next_seq and moment > self.latest
+            self.latest = moment
+            if record.key is not None:
+                keys[record.key] = seq
+                timestamp = decode_body(record.kind, record.body).timestamp_text
+                noted_keys[record.key] = (LETTERS[column], counts[column], timestamp)
+            self._new.append(_Addition(column, record.body))
+            numbers.append((column, seq))
+            counts[column] += 1
+            next_seq = max(next_seq, seq + 1)
+            seqs.append(seq)
+        self.seqs = tuple(seqs)
+        self.counts = (counts[0], counts[1], counts[2])
+        has_events = any(column == 2 for column, _ in self._new)
+        if not is_told_by_time:
+            self.notes = self._with_all_numbers(old, numbers, next_seq)
+            self.latest = _NEVER
+        if has_events or len(noted_keys) > len(old.notes.keys) or self.notes:
+            notes = self.notes or old.notes
+            events = joined_array([*bodies_of(old.notes.events_array()), *(body for c, body in self._new if c == 2)])
+            self.notes = msgspec.structs.replace(
+                notes, events=UNSET if events == b"[]" else Raw(events), keys=noted_keys
+            )
+
+    @staticmethod
+    def _known_keys(old: SessionText, records: Sequence[NewRecord]) -> dict[str, int]:
+        if not old.notes.keys or not any(record.key is not None for record in records):
+            return {}
+        users, agents, events, _ = old.records.decoded()
+        numbering = old.records.numbering
+        numbers = (numbering.users, numbering.agents, numbering.events)
+        found = known_keys(old.notes, (users, agents, events))
+        return {key: numbers[column][place] for key, (column, place) in found.items()}
+
+    @staticmethod
+    def _with_all_numbers(old: SessionText, numbers: Iterable[tuple[int, int]], next_seq: int) -> Notes:
+        """Notes that write down every number, for when the timestamps do not tell the order."""
+        known = old.records.numbering
+        seqs = (list(known.users), list(known.agents), list(known.events))
+        for column, seq in numbers:
+            seqs[column].append(seq)
+        return msgspec.structs.replace(old.notes, seqs=seqs, next=next_seq)
+
+    def edits(self, old: SessionText) -> list[Edit]:
+        """What to put into the two lists of messages."""
+        edits: list[Edit] = []
+        for column, key in ((0, layout.USERS), (1, layout.AGENTS)):
+            elements = [_indented(body, 4) for c, body in self._new if c == column]
+            if elements:
+                edits.append(_array_edit(old, key, b",\n    ".join(elements)))
+        return edits
+
+
+def _array_edit(old: SessionText, key: str, elements: bytes) -> Edit:
+    span = old.spans.get(key)
+    whole = b"[\n    " + elements + b"\n  ]"
+    if span is None:
+        return _new_line(old, key, whole)
+    if old.text[span.start : span.end] == b"[]":
+        return Edit(span.start, span.end, whole)
+    end = span.end - len(b"\n  ]")
+    return Edit(end, end, b",\n    " + elements)
+
+
+def _metadata_edits(old: SessionText, metadata: bytes, notes: Notes | None) -> list[Edit]:
+    text = old.notes_text
+    if notes is not None:
+        gone = {"events", "next", "seqs", "keys"}  # what a newer release notes besides stays
+        text = changed_members(text, {}, gone)
+        text = changed_members(text, members(notes.to_json() or b"{}"), ())
+    pairs = members(metadata) | ({} if text == b"{}" else {RESERVED_KEY: text})
+    whole = _indented(b"{" + b",".join(_encode(k) + b":" + v for k, v in pairs.items()) + b"}", 2)
+    span = old.spans.get(layout.METADATA)
+    return [_new_line(old, layout.METADATA, whole) if span is None else Edit(span.start, span.end, whole)]
+
+
+def _field_edits(old: SessionText, fields: dict[str, str | None]) -> list[Edit]:
+    edits: list[Edit] = []
+    for name in sorted(fields, key=layout.ORDER.index):
+        span, value = old.spans.get(name), fields[name]
+        if value is None:
+            if span is not None:  # every session has fields that follow, so the comma after it goes too
+                edits.append(Edit(span.line, span.end + 1, b""))
+        elif span is None:
+            edits.append(_new_line(old, name, _encode(value)))
+        else:
+            edits.append(Edit(span.start, span.end, _encode(value)))
+    return edits
+
+
+def _new_line(old: SessionText, key: str, value: bytes) -> Edit:
+    keys = list(old.spans)
+    place = layout.place_for(key, keys)
+    line = b'\n  "' + key.encode() + b'": ' + value
+    if place == len(keys):
+        end = old.spans[keys[-1]].end
+        return Edit(end, end, b"," + line)
+    start = old.spans[keys[place]].line
+    return Edit(start, start, line + b",")
+
+
+def _indented(text: bytes, spaces: int) -> bytes:
+    return pretty(text).replace(b"\n", b"\n" + b" " * spaces)
+
+
+def _truncated(old: SessionText, after: int) -> SessionText:
+    """The text without the records above a number; the numbers of the others, and the next one, stay."""
+    records = old.records.in_order()
+    kept = [record for record in records if record.seq <= after]
+    if len(kept) == len(records):
+        return old
+    shorter = StoredSession(
+        id=old.id,
+        fields=old.fields,
+        records=Records.of(kept),
+        version="",
+        next_seq=old.next_seq(),
+        message_count=0,
+        metadata=old.metadata,
+        layout=old.layout,
+    )
+    return SessionText(session_json(shorter))
+
+

@@ -1,0 +1,219 @@
+"""`FilesEngine`: the engine contract on a directory of files."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal
+
+from statestore.engine import Change, DeleteCategory, DocumentQuery, Outcome, SessionQuery
+from statestore.engines.files import journal
+from statestore.engines.files.checking import check_everything
+from statestore.engines.files.committing import Committer
+from statestore.engines.files.directory import LOCKS, Directory, NotAFile
+from statestore.engines.files.documents import categories_below, document_from, documents_in, file_name
+from statestore.engines.files.index import Entry
+from statestore.engines.files.locks import BATCHES, Locks
+from statestore.engines.files.sessions import SessionFiles
+from statestore.engines.judging import check_batch
+from statestore.engines.selecting import is_selected
+from statestore.errors import CorruptDocument, InvalidValue, ReadOnlyStore, StoreClosed, StoreUnavailable
+from statestore.stored import (
+    Document,
+    DocumentInfo,
+    DocumentKind,
+    Problem,
+    Records,
+    SessionSummary,
+    StoredRecord,
+    StoredSession,
+)
+
+log = logging.getLogger("statestore")
+
+
+class FilesEngine:
+    """A directory as the Rust program keeps it, made safe for many writers and for power cuts."""
+
+    runs_in: Literal["worker"] = "worker"
+    atomic_scope: Literal["store"] = "store"
+
+    def __init__(self, path: str, *, create: bool = True, read_only: bool = False, durability: str = "full") -> None:
+        if durability not in ("full", "relaxed"):
+            raise InvalidValue(f"durability is 'full' or 'relaxed', not {durability!r}")
+        self._path = os.path.abspath(path)
+        self._create = create
+        self._read_only = read_only
+        self._directory = Directory(self._path, is_durable=durability == "full")
+        self._locks: Locks | None = None
+        self._is_open = False
+
+    @property
+    def url(self) -> str:
+        return f"file:{self._path}"
+
+    # -- opening and closing ---------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        self._directory.open(create=self._create, read_only=self._read_only)
+        self._is_open = True
+        self._sessions = SessionFiles(self._directory, is_writable=not self._read_only)
+        with _as_unavailable(self._path):
+            if self._directory.own >= 0:
+                self._locks = Locks(self._directory.own_directory(LOCKS))
+            if not self._read_only:
+                assert self._locks is not None
+                self._committer = Committer(self._directory, self._locks, self._sessions)
+                self._committer.clean_up()
+
+    async def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            if self._locks is not None:
+                self._locks.close()
+            self._directory.close()
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise StoreClosed(f"{self.url} was closed")
+
+    # -- writing ---------------------------------------------------------------------------------------------
+
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        self._check_open()
+        if self._read_only:
+            raise ReadOnlyStore(f"{self.url} was opened for reading only")
+        check_batch(batch)
+        if not batch:
+            return []
+        with _as_unavailable(self._path):
+            if len(batch) == 1 and not isinstance(batch[0], DeleteCategory):
+                return [self._committer.commit_one(batch[0])]
+            return self._committer.commit_all(batch)
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    async def read_session(
+        self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
+    ) -> StoredSession | None:
+        self._wait_for_batch()
+        with _as_unavailable(self._path):
+            image = self._sessions.image(session_id)
+        if image is None:
+            return None
+        records = image.text.records
+        if after is not None or before is not None or last is not None:
+            records = Records.of(_window(records.in_order(), after, before, last))
+        image.text.forget_records()
+        return StoredSession(
+            id=image.text.id,
+            fields=image.text.fields,
+            records=records,
+            version=image.version,
+            next_seq=image.text.next_seq(),
+            message_count=image.text.counts[0],
+            metadata=image.text.metadata,
+            layout=image.text.layout,
+        )
+
+    async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
+        found = [
+            (entry.place, entry.summary.id, entry.summary)
+            for entry in self._entries().values()
+            if entry.summary is not None and is_selected(entry.summary, query)
+        ]
+        if query.order == "id":
+            found = [(0, session_id, summary) for _, session_id, summary in found]
+        if query.after is not None:
+            place = (0 if query.order == "id" else -query.after.updated_ns, query.after.id)
+            found = [item for item in found if item[:2] > place]
+        if query.limit is not None and query.limit < len(found) // 4:
+            found = heapq.nsmallest(query.limit, found)
+        else:
+            found.sort()
+        return [summary for _, _, summary in found[: query.limit]]
+
+    async def count_sessions(self, query: SessionQuery) -> int:
+        return sum(
+            entry.summary is not None and is_selected(entry.summary, query) for entry in self._entries().values()
+        )
+
+    def _entries(self) -> dict[str, Entry]:
+        """All session files as the index has them, with a warning for each that cannot be read."""
+        self._wait_for_batch()
+        with _as_unavailable(self._path), self._no_batches():
+            entries = self._sessions.entries()
+        for name, entry in entries.items():
+            if entry.error is not None:
+                log.warning("sessions/%r is left out of the listing: %s", name, entry.error)
+        return entries
+
+    async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
+        self._wait_for_batch()
+        where = f"{self._path}/{category}/{file_name(name, kind)}"
+        with _as_unavailable(self._path), self._directory.category(category) as directory:
+            try:
+                found = None if directory is None else self._directory.read(directory, file_name(name, kind), where)
+            except NotAFile as error:
+                raise CorruptDocument(str(error)) from error
+        return None if found is None else document_from(category, name, kind, *found)
+
+    async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
+        self._wait_for_batch()
+        with _as_unavailable(self._path), self._no_batches():
+            return documents_in(self._directory, query.category)
+
+    async def list_categories(self, prefix: str = "") -> list[str]:
+        self._wait_for_batch()
+        with _as_unavailable(self._path), self._no_batches():
+            return categories_below(self._directory, prefix)
+
+    async def check(self) -> list[Problem]:
+        self._wait_for_batch()
+        with _as_unavailable(self._path):
+            return check_everything(self._directory, self._sessions)
+
+    def _wait_for_batch(self) -> None:
+        """Before reading: let a batch of several files be made to its end, or finish it for a writer that died."""
+        self._check_open()
+        if not journal.is_waiting(self._directory):
+            return
+        if not self._read_only:
+            with _as_unavailable(self._path):
+                self._committer.finish_journal()
+            return
+        with self._no_batches():
+            if journal.is_waiting(self._directory):
+                raise StoreUnavailable(
+                    f"{self.url} holds a batch whose writer died: open it once for writing, which finishes the batch"
+                )
+
+    @contextmanager
+    def _no_batches(self) -> Iterator[None]:
+        """Keep batches of several files from happening during a scan, so that it sees all of one or none."""
+        if self._locks is None:
+            yield
+            return
+        with self._locks.held(BATCHES, shared=True):
+            yield
+
+
+def _window(
+    records: list[StoredRecord], after: int | None, before: int | None, last: int | None
+) -> list[StoredRecord]:
+    chosen = [r for r in records if (after is None or r.seq > after) and (before is None or r.seq < before)]
+    return chosen if last is None else chosen[len(chosen) - min(last, len(chosen)) :]
+
+
+@contextmanager
+def _as_unavailable(path: str) -> Iterator[None]:
+    """What the system refuses becomes an error of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreUnavailable(f"{path}: {error.strerror or error}") from error
+
+

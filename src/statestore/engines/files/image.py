@@ -1,0 +1,105 @@
+"""A session file as it was last seen: its bytes, what they say, and the version they make.
+
+Working out a version means reading every byte once more, which costs as much as a quarter of a write. So a version
+is worked out when somebody asks for it; two that stem from one image are equal without that.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import zlib
+from collections import OrderedDict
+from typing import Final
+
+from statestore.engines.files.directory import Identity
+from statestore.seedform.text import SessionText
+
+KEPT_BYTES: Final = 64 << 20
+
+
+def version_text(identity: Identity, body: bytes) -> str:
+    """The version of a file in this state with these bytes."""
+    return f"{identity.size:x}-{identity.mtime_ns:x}-{identity.inode:x}-{zlib.crc32(body):08x}"
+
+
+class FileVersion:
+    """A session file's version: equal to what has the same text, worked out when first needed."""
+
+    __slots__ = ("_body", "_identity", "_text")
+
+    def __init__(self, identity: Identity, body: bytes) -> None:
+        self._identity = identity
+        self._body: bytes | None = body
+        self._text = ""
+
+    def __str__(self) -> str:
+        body = self._body
+        if body is not None:
+            self._text = version_text(self._identity, body)
+            self._body = None
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, FileVersion) and self._identity != other._identity:
+            return False
+        return str(self) == str(other) if isinstance(other, (FileVersion, str)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __repr__(self) -> str:
+        return f"FileVersion({str(self)!r})"
+
+
+class SessionImage:
+    """One state of one session file."""
+
+    __slots__ = ("body", "identity", "status", "text", "version")
+
+    def __init__(self, body: bytes, status: os.stat_result, text: SessionText) -> None:
+        self.body = body
+        self.status = status
+        self.identity = Identity.of(status)
+        self.text = text
+        self.version = FileVersion(self.identity, body)
+
+    def shows(self, body: bytes, identity: Identity) -> bool:
+        """Whether a file in this state with these bytes is the one this image was made of."""
+        return identity == self.identity and body == self.body
+
+
+class ImageCache:
+    """The images last used, up to a total size; so that saving a session again need not parse it again."""
+
+    def __init__(self) -> None:
+        self._images: OrderedDict[str, SessionImage] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def get(self, session_id: str) -> SessionImage | None:
+        """The image of a session, if it is kept."""
+        return self._images.get(session_id)
+
+    def keep(self, session_id: str, image: SessionImage) -> None:
+        """Keep an image in place of the one before it; the ones not used for longest make room."""
+        with self._lock:
+            self._drop(session_id)
+            self._images[session_id] = image
+            self._size += len(image.body)
+            while self._size > KEPT_BYTES and len(self._images) > 1:
+                oldest = next(iter(self._images))
+                str(self._images[oldest].version)  # worked out now, so that whoever holds it does not hold the bytes
+                self._drop(oldest)
+
+    def forget(self, session_id: str) -> None:
+        """Keep nothing of a session."""
+        with self._lock:
+            self._drop(session_id)
+
+    def _drop(self, session_id: str) -> None:
+        image = self._images.pop(session_id, None)
+        if image is not None:
+            self._size -= len(image.body)

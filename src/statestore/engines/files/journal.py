@@ -1,0 +1,117 @@
+"""A redo journal: what makes a batch of several files happen entirely or not at all.
+
+The new files are written beside the old ones first. Then the journal, which says what belongs where, is put in
+place: that is the moment when the batch happens. Then the files are put in their places, and the journal goes.
+Who finds a journal whose writer is gone finishes it: a file that is as it was before gets its new content, one
+that has it is left, and a session that another program changed meanwhile gets our change merged into it.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from statestore.engine import ChangeSession, NewRecord, NewSession
+from statestore.engines.files.directory import OWN, Directory
+from statestore.errors import CorruptData
+
+NAME: Final = "journal"
+
+
+class SessionChange(Struct, frozen=True, omit_defaults=True):
+    """A change to a session whose preconditions were found to hold."""
+
+    id: str
+    updated: str
+    create: NewSession | None = None
+    truncate_after: int | None = None
+    append: tuple[NewRecord, ...] = ()
+    set_fields: dict[str, str | None] = {}
+    set_unless_set: dict[str, str] = {}
+    set_metadata: dict[str, bytes] = {}
+    unset_metadata: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, change: ChangeSession) -> SessionChange:
+        """The journal's form of a change."""
+        return cls(**{name: getattr(change, name) for name in cls.__struct_fields__})
+
+    def as_change(self) -> ChangeSession:
+        """The change as an engine takes it."""
+        return ChangeSession(**{name: getattr(self, name) for name in self.__struct_fields__})
+
+
+class Step(Struct, frozen=True, omit_defaults=True):
+    """One file: where it belongs, what it was before, and the temporary file that takes its place."""
+
+    category: str
+    name: str
+    before: str | None = None
+    """Size and checksum of the bytes before; ``None`` if there was no file."""
+    after: str | None = None
+    """Size and checksum of the bytes after; ``None`` if the file goes."""
+    temporary: str | None = None
+    change: SessionChange | None = None
+
+
+class Journal(Struct, frozen=True):
+    """The steps of one batch."""
+
+    steps: list[Step]
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Journal).decode
+
+
+def fingerprint(body: bytes | None) -> str | None:
+    """Size and checksum of a file's bytes."""
+    return None if body is None else f"{len(body):x}-{zlib.crc32(body):08x}"
+
+
+def is_waiting(directory: Directory) -> bool:
+    """Whether there is a journal: its batch is being made, or its writer died."""
+    if directory.own < 0:
+        return False
+    try:
+        os.stat(NAME, dir_fd=directory.own, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def read_journal(directory: Directory) -> Journal | None:
+    """The journal, if there is one."""
+    where = f"{directory.path}/{OWN}/{NAME}"
+    found = directory.read(directory.own, NAME, where)
+    if found is None:
+        return None
+    try:
+        return _decode(found[0])
+    except msgspec.DecodeError as error:
+        raise CorruptData(f"{where} cannot be understood: {error}; move it away to go on without its batch") from error
+
+
+def write_journal(directory: Directory, journal: Journal) -> None:
+    """Put a journal in place. When this returns, the batch has happened."""
+    temporary, _ = directory.prepare(NAME, _encode(journal), None)
+    try:
+        directory.put_in_place(temporary, directory.own, NAME)
+    except BaseException:
+        directory.discard(temporary)
+        raise
+    directory.flush_directory(directory.own)
+
+
+def remove_journal(directory: Directory) -> None:
+    """The batch is made. Flushed, because a journal that came back would be made again."""
+    with suppress(FileNotFoundError):
+        os.unlink(NAME, dir_fd=directory.own)
+    directory.flush_directory(directory.own)
+
+

@@ -1,0 +1,102 @@
+"""Locks that hold across processes and threads: ``flock`` on files of their own, a fixed number of them.
+
+An item's lock is one of a few stripes, so that no lock file need ever be removed. One more lock is for batches
+of several files. Each holder opens the file anew; so threads exclude each other as processes do.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Final
+
+from statestore.errors import StoreUnavailable
+
+STRIPES: Final = 64
+BATCHES: Final = "batches"
+
+_held: set[int] = set()
+
+
+def _close_inherited() -> None:
+    """After a fork, in the child: close the parent's locks, which does not release them."""
+    for fd in _held:
+        os.close(fd)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_close_inherited)
+
+
+def stripe_of(item: Iterable[str]) -> str:
+    """The name of the lock that guards an item."""
+    return f"{zlib.crc32('/'.join(item).encode()) % STRIPES:02x}"
+
+
+class Locks:
+    """The lock files of one store."""
+
+    def __init__(self, directory: int) -> None:
+        self._directory = directory
+
+    def close(self) -> None:
+        """Let go of the directory."""
+        os.close(self._directory)
+
+    @contextmanager
+    def hold(self, names: Iterable[str]) -> Iterator[None]:
+        """Hold several locks; they are taken in one order everywhere, so that nobody waits in a circle."""
+        with ExitStack() as stack:
+            for name in sorted(set(names)):
+                stack.enter_context(self.held(name))
+            yield
+
+    @contextmanager
+    def held(self, name: str, *, shared: bool = False) -> Iterator[None]:
+        """Hold one lock, waiting for it."""
+        fd = self._take(name, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            self._release(fd)
+
+    @contextmanager
+    def held_if_free(self, name: str) -> Iterator[bool]:
+        """Hold one lock if nobody has it; tells whether."""
+        try:
+            fd = self._take(name, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            self._release(fd)
+
+    def _take(self, name: str, operation: int) -> int:
+        while True:
+            fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=self._directory)
+            _held.add(fd)
+            try:
+                fcntl.flock(fd, operation)
+                if os.fstat(fd).st_nlink:  # else somebody removed the file, and others lock another one
+                    return fd
+            except OSError as error:
+                self._release(fd)
+                if error.errno in (errno.ENOLCK, errno.EOPNOTSUPP):
+                    raise StoreUnavailable("this file system has no locks (flock): a store cannot be kept here") from error
+                raise
+            except BaseException:
+                self._release(fd)
+                raise
+            self._release(fd)
+
+    @staticmethod
+    def _release(fd: int) -> None:
+        _held.discard(fd)
+        fcntl.flock(fd, fcntl.LOCK_UN)  # not only close: a child forked meanwhile may have inherited it
+        os.close(fd)

@@ -1,0 +1,128 @@
+"""The session files: reading one, through what was kept of it last time; and the summaries of all."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from statestore.engines.files.directory import OWN, Directory, Identity, NotAFile
+from statestore.engines.files.image import ImageCache, SessionImage, version_text
+from statestore.engines.files.index import Entry, Index
+from statestore.engines.files.summaries import summary_of
+from statestore.errors import CorruptSession, InvalidName, InvalidValue, StoreUnavailable
+from statestore.names import SESSIONS, check_session_id
+from statestore.seedform.text import SessionText
+from statestore.stored import SessionSummary
+
+SUFFIX = ".json"
+
+
+class SessionFiles:
+    """What lies in the directory ``sessions``."""
+
+    def __init__(self, directory: Directory, *, is_writable: bool) -> None:
+        self._directory = directory
+        self._images = ImageCache()
+        self._index = Index(os.path.join(directory.path, OWN, "index.db") if is_writable else None)
+
+    def image(self, session_id: str) -> SessionImage | None:
+        """The session file as it is now; `CorruptSession` if it cannot be understood."""
+        with self._directory.category(SESSIONS) as directory:
+            return None if directory is None else self.image_in(directory, session_id)
+
+    def image_in(self, directory: int, session_id: str) -> SessionImage | None:
+        """The same, with the directory open already."""
+        found = self.read(directory, session_id)
+        if found is None:
+            return None
+        body, status = found
+        identity = Identity.of(status)
+        kept = self._images.get(session_id)
+        if kept is not None and kept.shows(body, identity):
+            return kept
+        image = SessionImage(body, status, self._understood(body, session_id))
+        self._images.keep(session_id, image)
+        return image
+
+    def read(self, directory: int, session_id: str) -> tuple[bytes, os.stat_result] | None:
+        """The bytes of a session file."""
+        try:
+            return self._directory.read(directory, session_id + SUFFIX, self.where(session_id))
+        except NotAFile as error:
+            raise CorruptSession(str(error)) from error
+
+    def keep(self, session_id: str, body: bytes, status: os.stat_result, text: SessionText) -> SessionImage:
+        """Remember what was just written."""
+        image = SessionImage(body, status, text)
+        self._images.keep(session_id, image)
+        return image
+
+    def forget(self, session_id: str) -> None:
+        """Remember nothing of a session."""
+        self._images.forget(session_id)
+
+    def where(self, session_id: str) -> str:
+        """The path of a session file, for messages."""
+        return f"{self._directory.path}/{SESSIONS}/{session_id}{SUFFIX}"
+
+    def _understood(self, body: bytes, session_id: str) -> SessionText:
+        try:
+            text = SessionText(body)
+        except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError, RecursionError) as error:
+            raise CorruptSession(f"{self.where(session_id)} is not a session: {error}") from error
+        if text.id != session_id:
+            raise CorruptSession(f"{self.where(session_id)} holds the session {text.id!r}: its id is not its file's name")
+        return text
+
+    # -- all of them -----------------------------------------------------------------------------------------
+
+    def entries(self) -> dict[str, Entry]:
+        """Every session file with its summary, or the reason it has none. Parses only what changed."""
+        with self._directory.category(SESSIONS) as directory:
+            if directory is None:
+                return {}
+
+            def examine(name: str) -> tuple[Identity, SessionSummary | str] | None:
+                return self._examined(directory, name)
+
+            def confirm(name: str, entry: Entry) -> bool:
+                return self._is_same(directory, name, entry)
+
+            return self._index.refresh(_session_files(directory), examine, confirm)
+
+    def _examined(self, directory: int, name: str) -> tuple[Identity, SessionSummary | str] | None:
+        session_id = name.removesuffix(SUFFIX)
+        status = self._directory.stat(directory, name)
+        if status is None:
+            return None
+        identity = Identity.of(status)
+        try:
+            check_session_id(session_id)
+            found = self.read(directory, session_id)
+            if found is None:
+                return None
+            body, status = found
+            identity = Identity.of(status)
+            return identity, summary_of(SessionImage(body, status, self._understood(body, session_id)))
+        except (CorruptSession, InvalidName, StoreUnavailable) as error:
+            return identity, str(error)
+
+    def _is_same(self, directory: int, name: str, entry: Entry) -> bool:
+        """Whether a file's bytes still make the version that the index has; an unreadable one is looked at again."""
+        if entry.summary is None:
+            return False
+        found = self.read(directory, name.removesuffix(SUFFIX))
+        return found is not None and version_text(Identity.of(found[1]), found[0]) == entry.summary.version
+
+
+def _session_files(directory: int) -> list[tuple[str, Identity]]:
+    files: list[tuple[str, Identity]] = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name.endswith(SUFFIX):
+                try:
+                    files.append((entry.name, Identity.of(entry.stat(follow_symlinks=False))))
+                except FileNotFoundError:
+                    continue  # deleted between the scan and the look at it
+    return files
