@@ -1,11 +1,7 @@
-"""Durable sessions and state for AI agents: one API over memory, files and more.
+"""Durable sessions and state for AI agents: one API over memory and files.
 
-    from statestore import StateStore
-
-    with StateStore.open("file:state") as store:
-        session = store.get_or_create_session("alice")
-        session.add_user_message("Hello")
-        store.save_session(session)
+``StateStore.open("file:state")`` opens a store for plain code, ``AsyncStateStore.open(…)`` one for event loops.
+A `Session` holds a conversation; ``store.save_session(session)`` sends what changed in it.
 """
 
 from statestore.engine import Engine
@@ -79,4 +75,3 @@ __all__ = [
 
 for _name in __all__:
     globals()[_name].__module__ = __name__  # a traceback says statestore.Session
-del _name

@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from queue import SimpleQueue
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
-from statestore.engine import Change, DocumentQuery, Engine, Outcome, SessionQuery
+from statestore.engine import AtomicScope, Change, DocumentQuery, Engine, Outcome, RunsIn, SessionQuery
 from statestore.errors import StoreClosed
 from statestore.host import Host, step
 from statestore.session import Session
@@ -124,12 +124,12 @@ class _Workers:
 class WorkerEngine:
     """An engine that blocks, made fit for an event loop."""
 
-    runs_in: Literal["loop"] = "loop"
+    runs_in: RunsIn = "loop"
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._workers = _Workers()
-        self.atomic_scope = engine.atomic_scope
+        self.atomic_scope: AtomicScope = engine.atomic_scope
 
     @property
     def url(self) -> str:

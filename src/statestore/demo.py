@@ -93,10 +93,11 @@ def judge(store: StateStore, acknowledged: Sequence[int]) -> Verdict:
     asked = Counter(message.content for message in session.user_messages)
     answered = Counter(response.content for response in session.agent_responses)
     times = [(asked[question], answered[answer]) for question, answer in map(exchange, range(max(acknowledged) + 2))]
-    found = sum(all(times[number]) for number in acknowledged)
+    there = {number for number, pair in enumerate(times) if all(pair)}
+    found = sum(number in there for number in acknowledged)
     twice = sum(max(pair) > 1 for pair in times)
     torn = sum(questions != answers for questions, answers in times)
-    return Verdict(len(acknowledged), found, twice, torn, extra=len(asked) - found)
+    return Verdict(len(acknowledged), found, twice, torn, extra=len(there.difference(acknowledged)))
 
 
 def show_kills(console: Console, url: str) -> bool:
@@ -112,7 +113,7 @@ def show_kills(console: Console, url: str) -> bool:
         is_good = is_good and verdict.is_good
         grid.add_row(str(kill), *map(str, verdict), style="" if verdict.is_good else "bold red")
     said = "Everything acknowledged is there, once." if is_good else "ACKNOWLEDGED EXCHANGES WERE LOST OR DAMAGED."
-    console.print(grid, Text(said, "green" if is_good else "bold red"), "Extra: stored, and killed before saying so.")
+    console.print(grid, Text(said, "green" if is_good else "bold red"), "(Extra: stored, not yet said.)")
     return is_good
 
 

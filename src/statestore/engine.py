@@ -176,6 +176,10 @@ class DocumentQuery(Struct, frozen=True):
     category: str
 
 
+RunsIn = Literal["caller", "worker", "loop"]
+AtomicScope = Literal["store", "item"]
+
+
 class Engine(Protocol):
     """Storage for one store. Constructing one does no I/O; ``open`` does.
 
@@ -183,11 +187,11 @@ class Engine(Protocol):
     and log a warning that names them.
     """
 
-    runs_in: Literal["caller", "worker", "loop"]
+    runs_in: RunsIn
     """Where its coroutines belong. ``caller``: they never suspend and are instant. ``worker``: they never
     suspend but do I/O, so an event loop hands them to a thread. ``loop``: they are truly asynchronous."""
 
-    atomic_scope: Literal["store", "item"]
+    atomic_scope: AtomicScope
     """Whether a batch may name items that do not live together."""
 
     @property

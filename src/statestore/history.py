@@ -88,14 +88,11 @@ class History(list[T]):
     @overload
     def __setitem__(self, index: slice, value: Iterable[T], /) -> None: ...
     def __setitem__(self, index: Any, value: Any, /) -> None:
-        if isinstance(index, slice):
-            value = list(value)
-            for record in value:
-                self._check(record)
-        else:
-            self._check(value)
+        records = list(value) if isinstance(index, slice) else [value]
+        for record in records:
+            self._check(record)
         self._edit()
-        super().__setitem__(index, value)
+        super().__setitem__(cast("Any", index), records if isinstance(index, slice) else value)
 
     def __delitem__(self, index: SupportsIndex | slice, /) -> None:
         self._edit()

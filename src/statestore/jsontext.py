@@ -42,9 +42,14 @@ def _plain_form(value: object) -> Any:
     """What a subclass of a plain type stands for; msgspec takes only the types themselves."""
     if isinstance(value, str):
         return str.__str__(value)
-    for plain in (int, float, dict, list):
-        if isinstance(value, plain):
-            return plain(cast("Any", value))
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, dict):
+        return dict(cast("dict[Any, Any]", value))
+    if isinstance(value, list):
+        return list(cast("list[Any]", value))
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
@@ -135,7 +140,7 @@ def changed_members(text: bytes, changes: Mapping[str, bytes], gone: Iterable[st
     """A JSON object with some members set, new ones last, and some removed; the others keep their text."""
     if not changes and not gone:
         return text
-    pairs = members(text) | changes
+    pairs = {**members(text), **changes}
     for key in gone:
         pairs.pop(key, None)
     return joined_members(pairs)

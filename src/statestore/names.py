@@ -61,7 +61,7 @@ def _check_part(what: str, whole: str, part: str) -> str:
     reason = _broken_rule(part)
     if reason:
         shown = whole if len(whole) <= 80 else whole[:80] + "…"
-        raise InvalidName(f"invalid {what} {ascii(shown)}: {reason}")
+        raise InvalidName(f"invalid {what} {shown!a}: {reason}")
     return whole
 
 

@@ -45,5 +45,3 @@ def _factory(scheme: str, text: str) -> Callable[..., Engine]:
         return entry.load()
     known = ", ".join(sorted(_BUILT_IN))
     raise StoreUnavailable(f"no engine for {scheme!r} in {text[:40]!r}; there are {known}, and what packages add")
-
-

@@ -285,10 +285,11 @@ class Session:
 
     def add_agent_response(self, response: str | AgentResponse, *, key: str | None = None) -> AgentResponse:
         """Note what the agent answered: a text, or a whole `AgentResponse`."""
-        if not isinstance(response, AgentResponse):
-            response = AgentResponse(response, timestamp=self._next_moment())
-        self._add(self._responses, response, key)
-        return response
+        whole = (
+            response if isinstance(response, AgentResponse) else AgentResponse(response, timestamp=self._next_moment())
+        )
+        self._add(self._responses, whole, key)
+        return whole
 
     def add_event(self, kind: str, data: Any = None, *, key: str | None = None) -> Event:
         """Note a tool call, a thought, anything that is neither a message nor a response."""

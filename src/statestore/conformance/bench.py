@@ -101,6 +101,10 @@ class Bench:
         """Do all of this at the same time."""
         return await self.face.together(list(workers))
 
+    async def breathe(self) -> None:
+        """Let others have a turn."""
+        await self.face.breathe()
+
     async def commit(self, *changes: Change) -> list[Outcome]:
         """Make these changes, in one batch where the engine takes one, else one by one."""
         if self.spans or len(changes) == 1:

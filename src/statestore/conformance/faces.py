@@ -47,6 +47,10 @@ class Face(Protocol):
         """Do all of this at the same time: threads in the plain face, tasks in the other."""
         ...
 
+    async def breathe(self) -> None:
+        """Let others have a turn."""
+        ...
+
     def close(self) -> None:
         """Let go of the loop, if there is one."""
         ...
@@ -78,6 +82,9 @@ class PlainFace:
         finally:
             sys.setswitchinterval(interval)
         return [worker.outcome() for worker in crew]
+
+    async def breathe(self) -> None:
+        """Threads do so without being asked."""
 
     def close(self) -> None:
         """There is no loop."""
@@ -127,6 +134,9 @@ class AsyncFace:
             if isinstance(outcome, BaseException):
                 raise outcome
         return cast("list[T]", outcomes)
+
+    async def breathe(self) -> None:
+        await asyncio.sleep(0)
 
     def close(self) -> None:
         self._runner.close()

@@ -5,11 +5,10 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Sequence
-from typing import Literal
-
 
 from statestore.engine import (
     SESSION_FIELDS,
+    AtomicScope,
     Change,
     ChangeSession,
     DeleteCategory,
@@ -20,6 +19,7 @@ from statestore.engine import (
     NewSession,
     Outcome,
     PutDocument,
+    RunsIn,
     SessionQuery,
 )
 from statestore.engines.judging import Item, Present, check_batch, item_of, judge
@@ -57,9 +57,8 @@ class _Session:
 
     def append(self, record: NewRecord) -> int:
         """Store a record unless its key is there already; the number it has."""
-        if record.key is not None:
-            if record.key in self.seq_of_key:
-                return self.seq_of_key[record.key]
+        if record.key is not None and record.key in self.seq_of_key:
+            return self.seq_of_key[record.key]
         seq = self.next_seq if record.seq is None else record.seq
         if record.key is not None:
             self.seq_of_key[record.key] = seq
@@ -127,8 +126,8 @@ class _Session:
 class MemoryEngine:
     """Everything in dictionaries, one lock around them."""
 
-    runs_in: Literal["caller"] = "caller"
-    atomic_scope: Literal["store"] = "store"
+    runs_in: RunsIn = "caller"
+    atomic_scope: AtomicScope = "store"
     url = "memory:"
 
     def __init__(self) -> None:
@@ -229,8 +228,6 @@ class MemoryEngine:
 
 def _new_version() -> str:
     return secrets.token_hex(8)
-
-
 
 
 def open_url(rest: str, **_: object) -> MemoryEngine:

@@ -40,5 +40,3 @@ def select(summaries: Iterable[SessionSummary], query: SessionQuery) -> list[Ses
 def place_of(summary: SessionSummary) -> int:
     """What newest-first listings sort by; ties go by id."""
     return -nanoseconds(summary.updated_text)
-
-

@@ -32,7 +32,9 @@ def layout_of(values: Mapping[str, bytes | None]) -> bytes | None:
     expected = tuple(key for key in ORDER if key in values or key not in OPTIONAL)
     if keys == expected and not any(values[key] for key in OPTIONAL if key in values):
         return None
-    return joined_members({key: compact(text) if key not in _RANK and text else b"null" for key, text in values.items()})
+    return joined_members(
+        {key: b"null" if key in _RANK or text is None else compact(text) for key, text in values.items()}
+    )
 
 
 def ordered(values: Mapping[str, bytes], layout: bytes | None) -> dict[str, bytes]:

@@ -56,7 +56,8 @@ def with_notes(metadata: bytes, notes: Notes) -> bytes:
 
 def notes_for(columns: Columns, numbering: Numbering, events: bytes, next_seq: int) -> Notes:
     """The fewest notes from which a reader works out the same numbers and keys."""
-    plain = Notes(events=msgspec.UNSET if events == b"[]" else msgspec.Raw(events), keys=_noted_keys(columns, numbering))
+    noted_events = msgspec.UNSET if events == b"[]" else msgspec.Raw(events)
+    plain = Notes(events=noted_events, keys=_noted_keys(columns, numbering))
     if next_seq == 1 + sum(map(len, columns)) and _same_numbers(numbering_of(plain, columns), numbering):
         return plain
     seqs = (list(numbering.users), list(numbering.agents), list(numbering.events))

@@ -54,7 +54,19 @@ class Span(NamedTuple):
 class SessionText:
     """A session file that was understood: pretty-printed bytes, what they say, and where."""
 
-    __slots__ = ("_records", "counts", "fields", "id", "latest", "layout", "metadata", "notes", "notes_text", "spans", "text")
+    __slots__ = (
+        "_records",
+        "counts",
+        "fields",
+        "id",
+        "latest",
+        "layout",
+        "metadata",
+        "notes",
+        "notes_text",
+        "spans",
+        "text",
+    )
 
     def __init__(self, text: bytes) -> None:
         """Raises ``msgspec.DecodeError``, `InvalidValue` or ``UnicodeDecodeError`` for what is not a session."""
@@ -157,7 +169,7 @@ def in_text_order(edits: Sequence[Edit]) -> list[Edit]:
 
 def apply_edits(text: bytes, ordered: Sequence[Edit]) -> bytes:
     """The text with edits made that do not overlap, given from front to back."""
-    pieces: list[bytes] = []
+    pieces: list[bytes | memoryview] = []
     place = 0
     view = memoryview(text)
     for edit in ordered:
@@ -180,10 +192,12 @@ def _latest_uncovered(notes: Notes, columns: Columns, latest: datetime) -> datet
     covered = fitting_seqs(notes, tuple(map(len, columns)))
     if not any(covered):
         return latest
-    rest = RecordArrays(*(
-        joined_array(body_of(record) for record in column[len(seqs) :])
-        for column, seqs in zip(columns, covered, strict=True)
-    ))
+    rest = RecordArrays(
+        *(
+            joined_array(body_of(record) for record in column[len(seqs) :])
+            for column, seqs in zip(columns, covered, strict=True)
+        )
+    )
     return decode_arrays(rest).latest
 
 

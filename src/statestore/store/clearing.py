@@ -47,9 +47,7 @@ class SessionClearer(SessionBrancher):
     async def prune_sessions(self, config: PruneConfig | None = None, *, dry_run: Literal[False] = False) -> int: ...
     @overload
     async def prune_sessions(self, config: PruneConfig | None = None, *, dry_run: Literal[True]) -> list[Doomed]: ...
-    async def prune_sessions(
-        self, config: PruneConfig | None = None, *, dry_run: bool = False
-    ) -> int | list[Doomed]:
+    async def prune_sessions(self, config: PruneConfig | None = None, *, dry_run: bool = False) -> int | list[Doomed]:
         """Delete sessions that are too old or too many; how many really went. A dry run tells which would, and why.
 
         What was saved after it was judged stays.

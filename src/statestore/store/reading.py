@@ -109,7 +109,8 @@ class SessionReader:
             raise InvalidValue(f"order is 'updated' or 'id', not {order!r}")
         if self._owner is not None and user_id not in (None, self._owner):
             return None
-        for name, value in {"user_id": user_id, "project_id": project_id, "parent_session_id": parent_session_id}.items():
+        labels = {"user_id": user_id, "project_id": project_id, "parent_session_id": parent_session_id}
+        for name, value in labels.items():
             if value is not None:
                 check_text(value, name)
         return SessionQuery(

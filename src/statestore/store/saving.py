@@ -75,7 +75,7 @@ class Draft:
             id=str(session.id),
             updated=session.updated_text,
             requires=_requires(session, None if as_new else known, versioned=exact or cut is not None),
-            create=NewSession(session.user_id, session.created_text, known.layout if known else None) if as_new else None,
+            create=_birth(session) if as_new else None,
             truncate_after=None if cut is None else cut - 1,
             append=tuple(map(new_record, self._records, self._keys)),
             set_fields=fields | labels if labels else fields,
@@ -107,7 +107,6 @@ class Draft:
                 history.note_stored(cast("list[Any]", self._snapshots[column]))
             else:
                 history.note_appended(cast("list[Any]", [r for r in self._records if column_of(r) == column]))
-
 
     def note_if_found(self, stored: StoredSession) -> None:
         """After a save with an unknown outcome: take note of it if these records, newer than we knew, hold it."""
@@ -154,6 +153,10 @@ def _records_since(session: Session, since: int | None) -> tuple[list[Record], l
         [entry.record for entry in entries],
         [keys.get(id(entry.record)) if entry.seq is None else stored_keys.get(entry.seq) for entry in entries],
     )
+
+
+def _birth(session: Session) -> NewSession:
+    return NewSession(session.user_id, session.created_text, session.origin.layout if session.origin else None)
 
 
 def _requires(session: Session, origin: Origin | None, *, versioned: bool) -> Requires:

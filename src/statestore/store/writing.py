@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from statestore.engine import ChangeSession, DeleteSession, Outcome, PreconditionFailed, Requires
+from statestore.engine import ChangeSession, DeleteSession, PreconditionFailed, Requires
 from statestore.errors import InvalidValue, SessionConflict, SessionNotFound, WrongUser
 from statestore.jsontext import check_label
 from statestore.labels import opening_of
@@ -82,9 +82,7 @@ class SessionWriter(SessionReader):
             return session
         raise SessionConflict(f"session {session_id} changed {MAX_ATTEMPTS} times while it was being updated")
 
-    async def append(
-        self, session_id: str, *records: Record, keys: Sequence[str | None] | None = None
-    ) -> list[int]:
+    async def append(self, session_id: str, *records: Record, keys: Sequence[str | None] | None = None) -> list[int]:
         """Add records to a session without loading it; the number each one got.
 
         ``keys`` are idempotency keys, one for each record: what has a key that the session knows already is
@@ -94,7 +92,7 @@ class SessionWriter(SessionReader):
         if not records:
             return []
         if keys is not None and len(keys) != len(records):
-            raise InvalidValue(f"{len(records)} records but {len(keys)} keys: give one for each, None where it has none")
+            raise InvalidValue(f"{len(records)} records but {len(keys)} keys: give one for each, or None in its place")
         new = tuple(
             new_record(check_record(record), None if key is None else check_label(key, "a key", may_be_empty=False))
             for record, key in zip(records, keys or [None] * len(records), strict=True)
@@ -140,7 +138,8 @@ class SessionWriter(SessionReader):
         """After a save with an unknown outcome: look whether it happened, and if so, take note of it."""
         draft: Draft | None = session.unsure
         if draft is not None:
-            stored = await self._engine.read_session(str(session.id), after=session.origin.last_seq if session.origin else 0)
+            known = session.origin.last_seq if session.origin else 0
+            stored = await self._engine.read_session(str(session.id), after=known)
             if stored is not None:
                 draft.note_if_found(stored)
             session.unsure = None

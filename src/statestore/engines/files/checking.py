@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from statestore.engines.files.directory import OWN, Directory, NotAFile
+from statestore.engines.files.directory import OWN, TEMPORARY, Directory, NotAFile
 from statestore.engines.files.documents import document_kind
 from statestore.engines.files.sessions import SUFFIX, SessionFiles
 from statestore.errors import CorruptSession, InvalidName, StateStoreError, StoreUnavailable
@@ -50,9 +50,7 @@ def _check_below(directory: Directory, sessions: SessionFiles, category: str) ->
             yield from _check_below(directory, sessions, f"{category}/{name}" if category else name)
 
 
-def _check_file(
-    directory: Directory, sessions: SessionFiles, fd: int, category: str, name: str
-) -> Iterator[Problem]:
+def _check_file(directory: Directory, sessions: SessionFiles, fd: int, category: str, name: str) -> Iterator[Problem]:
     where = _shown(f"{category}/{name}" if category else name)
     kind = document_kind(name)
     if name.endswith(".tmp"):
@@ -103,7 +101,10 @@ def _check_document(directory: Directory, fd: int, category: str, name: str, whe
 def _check_own(directory: Directory) -> Iterator[Problem]:
     try:
         for name in directory.temporary_files():
-            yield Problem(f"{OWN}/tmp/{name}", "a temporary file: of a running writer, or of one that died", "open the store for writing, which removes it")
+            what = "a temporary file: of a running writer, or of one that died"
+            yield Problem(
+                f"{OWN}/{TEMPORARY}/{name}", what, "open the store for writing: that removes what is left over"
+            )
     except (StateStoreError, OSError) as error:
         yield Problem(OWN, str(error), _KEPT)
 

@@ -164,9 +164,7 @@ class Committer:
             owners += [index] * len(several)
         return singles, owners
 
-    def _made_together(
-        self, batch: Sequence[Change], singles: list[SingleChange], owners: list[int]
-    ) -> list[Outcome]:
+    def _made_together(self, batch: Sequence[Change], singles: list[SingleChange], owners: list[int]) -> list[Outcome]:
         found = [self._find_alone(change) for change in singles]
         by_item = {item_of(change): _present(f) for change, f in zip(singles, found, strict=True)}
         judge(batch, by_item.get)

@@ -12,7 +12,7 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
@@ -132,7 +132,7 @@ class Directory:
         return self._made(name, self._own)
 
     @contextmanager
-    def category(self, category: str, *, create: bool = False) -> Iterator[int | None]:
+    def category(self, category: str, *, create: bool = False) -> Generator[int | None]:
         """A category's directory, open for the block; ``None`` if there is none."""
         fd = self._walk(category, create=create)
         try:

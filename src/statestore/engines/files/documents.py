@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import cast
 
 from statestore.engines.files.directory import OWN, Directory, Identity
 from statestore.engines.files.image import version_text
@@ -39,15 +38,13 @@ def documents_in(directory: Directory, category: str) -> list[DocumentInfo]:
 def document_kind(file: str) -> DocumentKind | None:
     """The kind of document that a file name stands for, if it stands for one."""
     stem, dot, suffix = file.rpartition(".")
-    return cast("DocumentKind", suffix) if dot and stem and suffix in DOCUMENT_KINDS else None
+    return suffix if dot and stem and suffix in DOCUMENT_KINDS else None
 
 
 def categories_below(directory: Directory, prefix: str) -> list[str]:
     """The categories that hold documents, from a prefix down."""
     return sorted(
-        category
-        for category in _walk(directory, prefix)
-        if category != SESSIONS and documents_in(directory, category)
+        category for category in _walk(directory, prefix) if category != SESSIONS and documents_in(directory, category)
     )
 
 

@@ -167,7 +167,7 @@ def _array_edit(old: SessionText, key: str, elements: bytes) -> Edit:
     whole = b"[\n    " + elements + b"\n  ]"
     if span is None:
         return _new_line(old, key, whole)
-    if old.text[span.start : span.end] == b"[]":
+    if span.end - span.start == len(b"[]"):
         return Edit(span.start, span.end, whole)
     end = span.end - len(b"\n  ]")
     return Edit(end, end, b",\n    " + elements)
@@ -231,5 +231,3 @@ def _truncated(old: SessionText, after: int) -> SessionText:
         layout=old.layout,
     )
     return SessionText(session_json(shorter))
-
-

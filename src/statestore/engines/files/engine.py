@@ -5,11 +5,10 @@ from __future__ import annotations
 import heapq
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Literal
 
-from statestore.engine import Change, DeleteCategory, DocumentQuery, Outcome, SessionQuery
+from statestore.engine import AtomicScope, Change, DeleteCategory, DocumentQuery, Outcome, RunsIn, SessionQuery
 from statestore.engines.files import journal
 from statestore.engines.files.checking import check_everything
 from statestore.engines.files.committing import Committer
@@ -38,8 +37,8 @@ log = logging.getLogger("statestore")
 class FilesEngine:
     """A directory as the Rust program keeps it, made safe for many writers and for power cuts."""
 
-    runs_in: Literal["worker"] = "worker"
-    atomic_scope: Literal["store"] = "store"
+    runs_in: RunsIn = "worker"
+    atomic_scope: AtomicScope = "store"
 
     def __init__(self, path: str, *, create: bool = True, read_only: bool = False, durability: str = "full") -> None:
         if durability not in ("full", "relaxed"):
@@ -192,7 +191,7 @@ class FilesEngine:
                 )
 
     @contextmanager
-    def _no_batches(self) -> Iterator[None]:
+    def _no_batches(self) -> Generator[None]:
         """Keep batches of several files from happening during a scan, so that it sees all of one or none."""
         if self._locks is None:
             yield
@@ -201,19 +200,15 @@ class FilesEngine:
             yield
 
 
-def _window(
-    records: list[StoredRecord], after: int | None, before: int | None, last: int | None
-) -> list[StoredRecord]:
+def _window(records: list[StoredRecord], after: int | None, before: int | None, last: int | None) -> list[StoredRecord]:
     chosen = [r for r in records if (after is None or r.seq > after) and (before is None or r.seq < before)]
     return chosen if last is None else chosen[len(chosen) - min(last, len(chosen)) :]
 
 
 @contextmanager
-def _as_unavailable(path: str) -> Iterator[None]:
+def _as_unavailable(path: str) -> Generator[None]:
     """What the system refuses becomes an error of ours."""
     try:
         yield
     except OSError as error:
         raise StoreUnavailable(f"{path}: {error.strerror or error}") from error
-
-

@@ -113,13 +113,13 @@ class Index:
                 if now - entry.identity.mtime_ns > _TICK_NS and confirm(name, entry):
                     entries[name] = entry._replace(seen_ns=now)
 
-    # -- on disk ---------------------------------------------------------------------------------------------
+    # -- on disk
 
     def _load(self) -> dict[str, Entry]:
         if self._path is None or not os.path.exists(self._path):
             return {}
         try:
-            with _connected(self._path) as connection:
+            with _Connected(self._path) as connection:
                 rows = connection.execute(
                     "SELECT name, size, mtime_ns, inode, seen_ns, summary, error FROM files"
                 ).fetchall()
@@ -129,7 +129,9 @@ class Index:
             self._discard()
             return {}
         return {
-            os.fsdecode(row[0]): Entry.of(Identity(row[1], row[2], row[3]), row[4], row[6] if summary is None else summary)
+            os.fsdecode(row[0]): Entry.of(
+                Identity(row[1], row[2], row[3]), row[4], row[6] if summary is None else summary
+            )
             for row, summary in zip(rows, summaries, strict=True)
         }
 
@@ -137,11 +139,17 @@ class Index:
         if self._path is None:
             return
         rows = [
-            (os.fsencode(name), *entry.identity, entry.seen_ns, _encode(entry.summary) if entry.summary else None, entry.error)
+            (
+                os.fsencode(name),
+                *entry.identity,
+                entry.seen_ns,
+                _encode(entry.summary) if entry.summary else None,
+                entry.error,
+            )
             for name, entry in changed.items()
         ]
         try:
-            with _connected(self._path) as connection, connection:
+            with _Connected(self._path) as connection, connection:
                 connection.executemany("DELETE FROM files WHERE name = ?", [(os.fsencode(name),) for name in gone])
                 connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         except sqlite3.DatabaseError as error:
@@ -157,7 +165,7 @@ class Index:
                 os.unlink(path)
 
 
-class _connected:
+class _Connected:
     """A connection to the index for one block."""
 
     def __init__(self, path: str) -> None:

@@ -113,5 +113,3 @@ def remove_journal(directory: Directory) -> None:
     with suppress(FileNotFoundError):
         os.unlink(NAME, dir_fd=directory.own)
     directory.flush_directory(directory.own)
-
-

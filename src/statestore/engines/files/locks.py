@@ -10,7 +10,7 @@ import errno
 import fcntl
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
@@ -48,7 +48,7 @@ class Locks:
         os.close(self._directory)
 
     @contextmanager
-    def hold(self, names: Iterable[str]) -> Iterator[None]:
+    def hold(self, names: Iterable[str]) -> Generator[None]:
         """Hold several locks; they are taken in one order everywhere, so that nobody waits in a circle."""
         with ExitStack() as stack:
             for name in sorted(set(names)):
@@ -56,7 +56,7 @@ class Locks:
             yield
 
     @contextmanager
-    def held(self, name: str, *, shared: bool = False) -> Iterator[None]:
+    def held(self, name: str, *, shared: bool = False) -> Generator[None]:
         """Hold one lock, waiting for it."""
         fd = self._take(name, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         try:
@@ -65,7 +65,7 @@ class Locks:
             self._release(fd)
 
     @contextmanager
-    def held_if_free(self, name: str) -> Iterator[bool]:
+    def held_if_free(self, name: str) -> Generator[bool]:
         """Hold one lock if nobody has it; tells whether."""
         try:
             fd = self._take(name, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -88,7 +88,9 @@ class Locks:
             except OSError as error:
                 self._release(fd)
                 if error.errno in (errno.ENOLCK, errno.EOPNOTSUPP):
-                    raise StoreUnavailable("this file system has no locks (flock): a store cannot be kept here") from error
+                    raise StoreUnavailable(
+                        "this file system has no locks (flock): no store can be kept here"
+                    ) from error
                 raise
             except BaseException:
                 self._release(fd)

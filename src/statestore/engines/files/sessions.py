@@ -72,7 +72,7 @@ class SessionFiles:
         except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError, RecursionError) as error:
             raise CorruptSession(f"{self.where(session_id)} is not a session: {error}") from error
         if text.id != session_id:
-            raise CorruptSession(f"{self.where(session_id)} holds the session {text.id!r}: its id is not its file's name")
+            raise CorruptSession(f"{self.where(session_id)} holds the session {text.id!r}, not the one it is named for")
         return text
 
     # -- all of them -----------------------------------------------------------------------------------------
