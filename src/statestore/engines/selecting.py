@@ -9,6 +9,12 @@ from statestore.stored import SessionSummary
 from statestore.timestamps import nanoseconds
 
 
+def has_filters(query: SessionQuery) -> bool:
+    """Whether a query asks for some sessions only, its ``after`` and ``limit`` aside."""
+    wanted = (query.user_id, query.project_id, query.parent_session_id, query.updated_since_ns)
+    return query.top_level or any(value is not None for value in wanted)
+
+
 def is_selected(summary: SessionSummary, query: SessionQuery) -> bool:
     """Whether a query asks for this session, its ``after`` and ``limit`` aside."""
     return (

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
-from typing import Final, Literal, overload
+from typing import TYPE_CHECKING, Final, Literal, overload
 
 from statestore.engine import DeleteSession, PreconditionFailed, Requires, SessionQuery
 from statestore.errors import StateStoreError
@@ -15,7 +14,8 @@ from statestore.session import Session
 from statestore.store.branching import SessionBrancher
 from statestore.stored import SessionSummary
 
-log = logging.getLogger("statestore")
+if TYPE_CHECKING:
+    import logging
 
 CHUNK: Final = 500
 """How many sessions are deleted at once; other writers get their turn in between."""
@@ -39,7 +39,7 @@ class SessionClearer(SessionBrancher):
                     await self.prune_sessions(config)
                 except StateStoreError:
                     self._throttle.give_back()
-                    log.warning("pruning sessions in the background failed", exc_info=True)
+                    _log().warning("pruning sessions in the background failed", exc_info=True)
 
             self._host.spawn(prune)
 
@@ -59,7 +59,7 @@ class SessionClearer(SessionBrancher):
             return chosen
         pruned = await self._delete_unchanged([candidate.session for candidate in chosen])
         if pruned:
-            log.info("pruned %d of %d sessions", pruned, len(summaries))
+            _log().info("pruned %d of %d sessions", pruned, len(summaries))
         return pruned
 
     async def _delete_unchanged(self, summaries: Sequence[SessionSummary]) -> int:
@@ -82,3 +82,10 @@ class SessionClearer(SessionBrancher):
                     pruned += sum(outcome.deleted for outcome in outcomes)
                     break
         return pruned
+
+
+def _log() -> logging.Logger:
+    """The library's logger; it is loaded when there is something to say, because loading it takes 3 ms."""
+    import logging  # noqa: PLC0415
+
+    return logging.getLogger("statestore")

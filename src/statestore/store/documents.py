@@ -23,7 +23,6 @@ from statestore.errors import CorruptDocument, InvalidName, InvalidValue
 from statestore.host import Host
 from statestore.jsontext import check_text, json_text, pretty
 from statestore.names import SESSIONS, check_category, check_name
-from statestore.seedform import session_json
 from statestore.store.failures import explained
 from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo, DocumentKind
 
@@ -126,6 +125,8 @@ class AsyncDocuments:
         stored = await self._engine.read_session(session_id)
         if stored is None:
             return None
+        from statestore.seedform import session_json  # noqa: PLC0415 - few need it, and it costs 2 ms to load
+
         return Document(SESSIONS, session_id, "json", session_json(stored), str(stored.version))
 
     async def _put(self, change: PutDocument) -> str:

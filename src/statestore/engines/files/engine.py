@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 import logging
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+
+import msgspec
 
 from statestore.engine import AtomicScope, Change, DeleteCategory, DocumentQuery, Outcome, RunsIn, SessionQuery
 from statestore.engines.files import journal
@@ -14,11 +15,10 @@ from statestore.engines.files.checking import check_everything
 from statestore.engines.files.committing import Committer
 from statestore.engines.files.directory import LOCKS, Directory, NotAFile
 from statestore.engines.files.documents import categories_below, document_from, documents_in, file_name
-from statestore.engines.files.index import Entry
+from statestore.engines.files.index import Index
 from statestore.engines.files.locks import BATCHES, Locks
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.judging import check_batch
-from statestore.engines.selecting import is_selected
 from statestore.errors import CorruptDocument, InvalidValue, ReadOnlyStore, StoreClosed, StoreUnavailable
 from statestore.stored import (
     Document,
@@ -119,36 +119,19 @@ class FilesEngine:
         )
 
     async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
-        found = [
-            (entry.place, entry.summary.id, entry.summary)
-            for entry in self._entries().values()
-            if entry.summary is not None and is_selected(entry.summary, query)
-        ]
-        if query.order == "id":
-            found = [(0, session_id, summary) for _, session_id, summary in found]
-        if query.after is not None:
-            place = (0 if query.order == "id" else -query.after.updated_ns, query.after.id)
-            found = [item for item in found if item[:2] > place]
-        if query.limit is not None and query.limit < len(found) // 4:
-            found = heapq.nsmallest(query.limit, found)
-        else:
-            found.sort()
-        return [summary for _, _, summary in found[: query.limit]]
+        return self._index().select(query)
 
     async def count_sessions(self, query: SessionQuery) -> int:
-        return sum(
-            entry.summary is not None and is_selected(entry.summary, query) for entry in self._entries().values()
-        )
+        return len(self._index().select(msgspec.structs.replace(query, after=None, limit=None)))
 
-    def _entries(self) -> dict[str, Entry]:
-        """All session files as the index has them, with a warning for each that cannot be read."""
+    def _index(self) -> Index:
+        """The index, up to date, with a warning for each file that cannot be read."""
         self._wait_for_batch()
         with _as_unavailable(self._path), self._no_batches():
-            entries = self._sessions.entries()
-        for name, entry in entries.items():
-            if entry.error is not None:
-                log.warning("sessions/%r is left out of the listing: %s", name, entry.error)
-        return entries
+            index = self._sessions.refreshed_index()
+        for session_id, error in index.errors():
+            log.warning("the session file %r is left out of the listing: %s", session_id, error)
+        return index
 
     async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
         self._wait_for_batch()

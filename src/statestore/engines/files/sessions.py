@@ -8,14 +8,12 @@ import msgspec
 
 from statestore.engines.files.directory import OWN, Directory, Identity, NotAFile
 from statestore.engines.files.image import ImageCache, SessionImage, version_text
-from statestore.engines.files.index import Entry, Index
+from statestore.engines.files.index import SUFFIX, Index
 from statestore.engines.files.summaries import summary_of
 from statestore.errors import CorruptSession, InvalidName, InvalidValue, StoreUnavailable
 from statestore.names import SESSIONS, check_session_id
 from statestore.seedform.text import SessionText
 from statestore.stored import SessionSummary
-
-SUFFIX = ".json"
 
 
 class SessionFiles:
@@ -75,25 +73,26 @@ class SessionFiles:
             raise CorruptSession(f"{self.where(session_id)} holds the session {text.id!r}, not the one it is named for")
         return text
 
-    # -- all of them -----------------------------------------------------------------------------------------
+    # -- all of them
 
-    def entries(self) -> dict[str, Entry]:
-        """Every session file with its summary, or the reason it has none. Parses only what changed."""
+    def refreshed_index(self) -> Index:
+        """The index of all session files, up to date. Parses only what changed."""
         with self._directory.category(SESSIONS) as directory:
             if directory is None:
-                return {}
+                return Index(None)
 
-            def examine(name: str) -> tuple[Identity, SessionSummary | str] | None:
-                return self._examined(directory, name)
+            def examine(session_id: str) -> tuple[Identity, SessionSummary | str] | None:
+                return self._examined(directory, session_id)
 
-            def confirm(name: str, entry: Entry) -> bool:
-                return self._is_same(directory, name, entry)
+            def confirm(session_id: str, summary: SessionSummary) -> bool:
+                found = self.read(directory, session_id)
+                return found is not None and version_text(Identity.of(found[1]), found[0]) == summary.version
 
-            return self._index.refresh(_session_files(directory), examine, confirm)
+            self._index.refresh(directory, examine, confirm)
+        return self._index
 
-    def _examined(self, directory: int, name: str) -> tuple[Identity, SessionSummary | str] | None:
-        session_id = name.removesuffix(SUFFIX)
-        status = self._directory.stat(directory, name)
+    def _examined(self, directory: int, session_id: str) -> tuple[Identity, SessionSummary | str] | None:
+        status = self._directory.stat(directory, session_id + SUFFIX)
         if status is None:
             return None
         identity = Identity.of(status)
@@ -107,22 +106,3 @@ class SessionFiles:
             return identity, summary_of(SessionImage(body, status, self._understood(body, session_id)))
         except (CorruptSession, InvalidName, StoreUnavailable) as error:
             return identity, str(error)
-
-    def _is_same(self, directory: int, name: str, entry: Entry) -> bool:
-        """Whether a file's bytes still make the version that the index has; an unreadable one is looked at again."""
-        if entry.summary is None:
-            return False
-        found = self.read(directory, name.removesuffix(SUFFIX))
-        return found is not None and version_text(Identity.of(found[1]), found[0]) == entry.summary.version
-
-
-def _session_files(directory: int) -> list[tuple[str, Identity]]:
-    files: list[tuple[str, Identity]] = []
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.name.endswith(SUFFIX):
-                try:
-                    files.append((entry.name, Identity.of(entry.stat(follow_symlinks=False))))
-                except FileNotFoundError:
-                    continue  # deleted between the scan and the look at it
-    return files

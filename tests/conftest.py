@@ -1,0 +1,47 @@
+"""The fixtures that most tests start from: a store, on each engine and in each face."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from faces import Face, Place
+
+from statestore import StateStore
+
+
+@pytest.fixture(params=["plain", "async"])
+def face(request: pytest.FixtureRequest) -> Iterator[Face]:
+    face = Face(request.param)
+    yield face
+    face.close()
+
+
+@pytest.fixture(params=["memory", "files"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return Place(request.param, tmp_path / "state")
+
+
+@pytest.fixture
+def store(face: Face, place: Place) -> StateStore:
+    """An empty store: memory and files, plain and asynchronous."""
+    return face.open(place.engine())
+
+
+@pytest.fixture
+def other(face: Face, place: Place, store: StateStore) -> StateStore:
+    """A second store on the same storage as `store`, as another program would open it."""
+    return face.open(place.engine())
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Where `files_store` keeps its files."""
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def files_store(face: Face, directory: Path) -> StateStore:
+    """An empty store in a directory, in both faces."""
+    return face.open(directory)
