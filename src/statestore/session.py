@@ -377,6 +377,12 @@ class Session:
         }
         return changed, tuple(key for key in stored if key not in self._metadata)
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a Session cannot be copied or pickled, because two copies would not know what the other one saved: "
+            "load it again, or use fork_session"
+        )
+
     def __repr__(self) -> str:
         counts = f"{len(self._user_messages)} messages, {len(self._responses)} responses, {len(self._events)} events"
         return f"<Session {self._id} of {self._user_id!r}: {counts}>"

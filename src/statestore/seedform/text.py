@@ -16,6 +16,7 @@ from statestore.jsontext import compact, joined_array, joined_members, pretty
 from statestore.records import RecordArrays, body_of, decode_arrays
 from statestore.seedform import layout
 from statestore.seedform.notes import Columns, Notes, fitting_seqs, next_seq_of, numbering_of, parse_notes
+from statestore.seedform.pieces import Edit, Pieces, in_text_order
 from statestore.seedform.render import RESERVED_KEY
 from statestore.stored import Numbering, Records, SessionFields
 from statestore.timestamps import nanoseconds
@@ -64,8 +65,8 @@ class SessionText:
         "metadata",
         "notes",
         "notes_text",
+        "pieces",
         "spans",
-        "text",
     )
 
     def __init__(self, text: bytes) -> None:
@@ -85,7 +86,7 @@ class SessionText:
         envelope = _decode_envelope(_without(text, arrays))
         for moment in (envelope.created_at, envelope.updated_at):
             nanoseconds(moment)
-        self.text = text
+        self.pieces = Pieces.of(text)
         self.spans = spans
         self.id = envelope.id
         self.fields = SessionFields(
@@ -109,6 +110,11 @@ class SessionText:
         """How many messages, responses and events there are."""
         self.latest = _latest_uncovered(self.notes, (users, agents, events), latest)
         """A moment that no record is later than whose number follows from its timestamp."""
+
+    @property
+    def text(self) -> bytes:
+        """The whole file."""
+        return self.pieces.joined()
 
     @property
     def records(self) -> Records:
@@ -140,42 +146,19 @@ class SessionText:
         """The number that the next record gets."""
         return next_seq_of(self.notes, self.counts)
 
-    def edited(self, edits: Sequence[Edit], counts: tuple[int, int, int], latest: datetime) -> SessionText:
+    def edited(
+        self, edits: Sequence[Edit], updated: str, counts: tuple[int, int, int], latest: datetime
+    ) -> SessionText:
         """This text after some edits inside its records and its ``updated_at``; everything else is as it was."""
         other = SessionText.__new__(SessionText)
         ordered = in_text_order(edits)
-        other.text = apply_edits(self.text, ordered)
+        other.pieces = self.pieces.edited(ordered)
         other.spans = {key: _moved(span, ordered) for key, span in self.spans.items()}
         other.id, other.layout, other.metadata = self.id, self.layout, self.metadata
         other.notes, other.notes_text, other._records = self.notes, self.notes_text, None
-        updated = other.spans[layout.UPDATED]
-        other.fields = replace(self.fields, updated=_decode_key(other.text[updated.start : updated.end]))
+        other.fields = replace(self.fields, updated=updated)
         other.counts, other.latest = counts, latest
         return other
-
-
-class Edit(NamedTuple):
-    """Bytes to put in the place of others."""
-
-    start: int
-    end: int
-    new: bytes
-
-
-def in_text_order(edits: Sequence[Edit]) -> list[Edit]:
-    """Edits from front to back; those at one place stay in the order they were given in."""
-    return sorted(edits, key=lambda edit: (edit.start, edit.end))
-
-
-def apply_edits(text: bytes, ordered: Sequence[Edit]) -> bytes:
-    """The text with edits made that do not overlap, given from front to back."""
-    pieces: list[bytes | memoryview] = []
-    place = 0
-    view = memoryview(text)
-    for edit in ordered:
-        pieces += (view[place : edit.start], edit.new)
-        place = edit.end
-    return b"".join((*pieces, view[place:]))
 
 
 def _moved(span: Span, ordered: Sequence[Edit]) -> Span:

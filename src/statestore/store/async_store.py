@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from contextlib import AsyncExitStack
 from typing import Any
 
 from statestore.engine import DeleteSession, Engine, PreconditionFailed, Requires, SessionQuery
@@ -83,19 +84,21 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
 
     async def commit_batch(self, batch: Batch) -> None:
         """Make all the writes of a batch."""
-        for session in batch.sessions:
-            await self._settle(session)
-        batch.draft_sessions()
-        if not batch.changes:
-            return
-        try:
-            outcomes = await self._engine.commit(batch.changes)
-        except PreconditionFailed as failed:
-            raise explained(failed, batch.changes) from None
-        except BaseException:
-            batch.note_unsure()
-            raise
-        batch.note_stored(outcomes)
+        async with AsyncExitStack() as turns:
+            for session in batch.sessions:
+                await turns.enter_async_context(self._host.turn(session))
+                await self._settle(session)
+            batch.draft_sessions()
+            if not batch.changes:
+                return
+            try:
+                outcomes = await self._engine.commit(batch.changes)
+            except PreconditionFailed as failed:
+                raise explained(failed, batch.changes) from None
+            except BaseException:
+                batch.note_unsure()
+                raise
+            batch.note_stored(outcomes)
 
     def for_user(self, user_id: str) -> AsyncUserStore:
         """A store that sees and changes this user's sessions alone."""

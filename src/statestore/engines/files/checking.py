@@ -89,9 +89,9 @@ def _check_document(directory: Directory, fd: int, category: str, name: str, whe
         if found is None:
             return
         if kind == "json":
-            msgspec.json.decode(found[0])
+            msgspec.json.decode(found[0].joined())
         if kind != "bin":
-            found[0].decode()
+            found[0].joined().decode()
     except (NotAFile, StoreUnavailable) as error:
         yield Problem(where, str(error), _KEPT)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

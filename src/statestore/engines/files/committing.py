@@ -26,6 +26,7 @@ from statestore.engines.files.sessions import SUFFIX, SessionFiles
 from statestore.engines.judging import Item, Present, item_of, judge
 from statestore.errors import CorruptDocument, CorruptSession
 from statestore.names import SESSIONS
+from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
 from statestore.stored import Version
 
@@ -52,7 +53,7 @@ def _place_of(change: SingleChange) -> _Place:
 class _Found(NamedTuple):
     """What is there before a change: a file's bytes, and a session's image if it was understood."""
 
-    body: bytes
+    body: Pieces
     status: os.stat_result
     version: Version
     image: SessionImage | None = None
@@ -61,7 +62,7 @@ class _Found(NamedTuple):
 class _Plan(NamedTuple):
     """What a change comes to: the bytes that will be there (``None``: no file), and the numbers given out."""
 
-    body: bytes | None
+    body: Pieces | None
     text: SessionText | None = None
     seqs: tuple[int, ...] = ()
 
@@ -96,7 +97,7 @@ class Committer:
             plan = _planned(change, found)
             if plan.body is None:
                 return self._removed(directory, place, found)
-            if found is not None and plan.body == found.body and isinstance(change, ChangeSession):
+            if found is not None and found.image is not None and plan.text is found.image.text:
                 return Outcome(found.version, found.version, plan.seqs)
             if directory is not None:
                 return self._written(directory, place, stripe, found, plan)
@@ -115,6 +116,7 @@ class Committer:
             self._directory.discard(temporary)
             raise
         self._directory.flush_directory(directory)
+        status = self._directory.stat_after_rename(directory, place.file, status)
         return Outcome(found.version if found else None, self._noted(place, plan, status), plan.seqs)
 
     def _removed(self, directory: int | None, place: _Place, found: _Found | None) -> Outcome:
@@ -254,11 +256,11 @@ class Committer:
         if now == step.after or step.change is None or found is None:
             return None  # done already, or another program's later word on it
         change = step.change.as_change()
-        text = SessionText(found[0])
+        text = SessionText(found[0].joined())
         bodies = {record.body for record in text.records.in_order()}
         if change.append and all(record.body in bodies for record in change.append):
             return None
-        merged = changed(text, change)[0].text
+        merged = changed(text, change)[0].pieces
         temporary, _ = self._directory.prepare(place.stripe, merged, found[1])
         return Step(step.category, step.name, now, fingerprint(merged), temporary)
 
@@ -309,14 +311,14 @@ class Committer:
         if found is None:
             return None
         body, status = found
-        return _Found(body, status, version_text(Identity.of(status), body))
+        return _Found(body, status, version_text(Identity.of(status), body.crc32()))
 
     def _noted(self, place: _Place, plan: _Plan, status: os.stat_result) -> Version:
         """Remember what was written; its version."""
         assert plan.body is not None
         if plan.text is None:
-            return version_text(Identity.of(status), plan.body)
-        return self._sessions.keep(place.file.removesuffix(SUFFIX), plan.body, status, plan.text).version
+            return version_text(Identity.of(status), plan.body.crc32())
+        return self._sessions.keep(place.file.removesuffix(SUFFIX), status, plan.text).version
 
     def _forget(self, place: _Place) -> None:
         if place.category == SESSIONS:
@@ -339,12 +341,12 @@ def _judge_one(change: SingleChange, found: _Found | None) -> None:
 def _planned(change: SingleChange, found: _Found | None) -> _Plan:
     """What will be there after a change whose preconditions hold."""
     if isinstance(change, PutDocument):
-        return _Plan(change.body)
+        return _Plan(Pieces.of(change.body))
     if isinstance(change, (DeleteDocument, DeleteSession)):
         return _Plan(None)
     image = found.image if found else None
     text, seqs = created(change) if image is None else changed(image.text, change)
-    return _Plan(text.text, text, seqs)
+    return _Plan(text.pieces, text, seqs)
 
 
 def _per_change(batch: Sequence[Change], owners: list[int], outcomes: list[Outcome]) -> list[Outcome]:

@@ -12,17 +12,19 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
 from statestore.errors import NameTaken, StateStoreError, StoreUnavailable
+from statestore.seedform.pieces import Pieces
 
 OWN: Final = ".statestore"
 TEMPORARY: Final = "tmp"
 LOCKS: Final = "locks"
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PIECE = 1 << 16
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -37,6 +39,28 @@ class Identity(NamedTuple):
     def of(cls, status: os.stat_result) -> Identity:
         """The identity that a stat tells."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ino & (2**63 - 1))
+
+
+class Expected(NamedTuple):
+    """What a file should hold, and, if this process wrote it, what a stat said of it right then."""
+
+    body: Pieces
+    written: os.stat_result | None
+
+    def is_ours(self, status: os.stat_result) -> bool:
+        """Whether a file can only be the one that this process wrote, so that its bytes need not be compared.
+
+        Its time is one that we set, to the nanosecond: no other program's write has it. And a program that set
+        that very time by hand would have changed the time of change, which nobody can set.
+        """
+        written = self.written
+        return (
+            written is not None
+            and status.st_mtime_ns == written.st_mtime_ns
+            and status.st_ctime_ns == written.st_ctime_ns
+            and status.st_size == written.st_size
+            and status.st_ino == written.st_ino
+        )
 
 
 class NotAFile(StateStoreError):
@@ -68,6 +92,8 @@ class Directory:
         self._temporary = -1
         self.folds_names = False
         """Whether the file system takes names for one that differ in case or in their Unicode form."""
+        self.keeps_nanoseconds = True
+        """Whether the file system keeps a file's time as it was set, to the nanosecond."""
 
     # -- opening ---------------------------------------------------------------------------------------------
 
@@ -102,6 +128,9 @@ class Directory:
                 os.close(fd)
         self._root = self._own = self._temporary = -1
 
+    def __del__(self) -> None:
+        self.close()
+
     @property
     def own(self) -> int:
         """The directory ``.statestore``, open; -1 if a store that is only read has none."""
@@ -127,9 +156,14 @@ class Directory:
         finally:
             os.unlink(upper, dir_fd=self._temporary)
 
-    def own_directory(self, name: str) -> int:
-        """A directory inside ``.statestore``, created if need be, open."""
-        return self._made(name, self._own)
+    def own_directory(self, name: str, *, create: bool) -> int:
+        """A directory inside ``.statestore``, open; -1 if there is none and none is to be made."""
+        if create:
+            return self._made(name, self._own)
+        try:
+            return -1 if self._own < 0 else os.open(name, _DIRECTORY, dir_fd=self._own)
+        except FileNotFoundError:
+            return -1
 
     @contextmanager
     def category(self, category: str, *, create: bool = False) -> Generator[int | None]:
@@ -163,8 +197,13 @@ class Directory:
 
     # -- reading ---------------------------------------------------------------------------------------------
 
-    def read(self, directory: int, name: str, where: str) -> tuple[bytes, os.stat_result] | None:
-        """A file's bytes and what a stat says of it; ``None`` if there is none of exactly this name."""
+    def read(
+        self, directory: int, name: str, where: str, *, expected: Expected | None = None
+    ) -> tuple[Pieces, os.stat_result] | None:
+        """A file's bytes and what a stat says of it; ``None`` if there is none of exactly this name.
+
+        Bytes that are as expected are the expected object itself: that saves the memory for a second one.
+        """
         try:
             fd = os.open(name, _FILE, dir_fd=directory)
         except FileNotFoundError:
@@ -179,7 +218,9 @@ class Directory:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
                 raise NotAFile(f"{where} is a {_kind(status.st_mode)}, not a file")
-            return _read_all(fd, status.st_size), status
+            if expected is not None and (expected.is_ours(status) or _holds(fd, status, expected.body.joined())):
+                return expected.body, status
+            return Pieces.of(_read_all(fd, status.st_size)), status
         except OSError as error:
             raise StoreUnavailable(f"{where} cannot be read: {error.strerror}") from error
         finally:
@@ -187,16 +228,14 @@ class Directory:
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    def prepare(self, stripe: str, body: bytes, old: os.stat_result | None) -> tuple[str, os.stat_result]:
+    def prepare(self, stripe: str, body: Pieces, old: os.stat_result | None) -> tuple[str, os.stat_result]:
         """Write a temporary file, down to the disk; its name. Whoever holds the stripe's lock owns it."""
         name = f"{stripe}.{secrets.token_hex(8)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(name, flags, 0o666, dir_fd=self._temporary)
         try:
             try:
-                view = memoryview(body)
-                while view:
-                    view = view[os.write(fd, view) :]
+                _write_all(fd, body.parts)
                 # A time of our own, strictly later than the old one: a version must never come back.
                 moment = time.time_ns()
                 if old is not None:
@@ -206,7 +245,10 @@ class Directory:
                 os.utime(fd, ns=(moment, moment))
                 if self._is_durable:
                     flush(fd)
-                return name, os.fstat(fd)
+                status = os.fstat(fd)
+                if status.st_mtime_ns != moment:
+                    self.keeps_nanoseconds = False
+                return name, status
             finally:
                 os.close(fd)
         except BaseException:
@@ -236,6 +278,11 @@ class Directory:
         """The names of all temporary files."""
         return sorted(os.listdir(self._temporary))
 
+    def stat_after_rename(self, directory: int, name: str, prepared: os.stat_result) -> os.stat_result:
+        """What a stat says of a file now that it is in place; what it said before, if that is not our file any more."""
+        status = self.stat(directory, name)
+        return status if status is not None and Identity.of(status) == Identity.of(prepared) else prepared
+
     def stat(self, directory: int, name: str) -> os.stat_result | None:
         """What a stat says of a file; ``None`` if there is none."""
         try:
@@ -259,6 +306,29 @@ def _make_root(path: str) -> None:
         flush(parent)
     finally:
         os.close(parent)
+
+
+def _write_all(fd: int, parts: Sequence[memoryview]) -> None:
+    written = os.writev(fd, parts)
+    for part in parts:  # the whole of a part, or what a short write left of it
+        rest = part[written:]
+        written = max(written - len(part), 0)
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+
+
+def _holds(fd: int, status: os.stat_result, expected: bytes) -> bool:
+    """Whether a file holds exactly these bytes, compared piece by piece."""
+    if status.st_size != len(expected):
+        return False
+    piece = bytearray(_PIECE)  # compared as bytes: a memoryview takes a hundred times as long
+    for place in range(0, len(expected), _PIECE):
+        wanted = expected[place : place + _PIECE]
+        if len(wanted) < _PIECE:
+            del piece[len(wanted) :]
+        if os.preadv(fd, [piece], place) != len(wanted) or not piece.startswith(wanted):
+            return False
+    return not os.pread(fd, 1, len(expected))
 
 
 def _read_all(fd: int, size: int) -> bytes:

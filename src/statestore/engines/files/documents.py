@@ -9,6 +9,7 @@ from statestore.engines.files.directory import OWN, Directory, Identity
 from statestore.engines.files.image import version_text
 from statestore.errors import StoreUnavailable
 from statestore.names import SESSIONS
+from statestore.seedform.pieces import Pieces
 from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo, DocumentKind
 
 
@@ -17,9 +18,9 @@ def file_name(name: str, kind: DocumentKind) -> str:
     return f"{name}.{kind}"
 
 
-def document_from(category: str, name: str, kind: DocumentKind, body: bytes, status: os.stat_result) -> Document:
+def document_from(category: str, name: str, kind: DocumentKind, body: Pieces, status: os.stat_result) -> Document:
     """The document that was read from a file."""
-    return Document(category, name, kind, body, version_text(Identity.of(status), body))
+    return Document(category, name, kind, body.joined(), version_text(Identity.of(status), body.crc32()))
 
 
 def documents_in(directory: Directory, category: str) -> list[DocumentInfo]:

@@ -14,8 +14,9 @@ from statestore.jsontext import changed_members, joined_array, members, pretty
 from statestore.records import AGENT, USER, bodies_of, decode_body
 from statestore.seedform import layout
 from statestore.seedform.notes import LETTERS, Notes, known_keys
+from statestore.seedform.pieces import Edit, in_text_order
 from statestore.seedform.render import RESERVED_KEY, session_json
-from statestore.seedform.text import Edit, SessionText, apply_edits, in_text_order
+from statestore.seedform.text import SessionText
 from statestore.stored import Records, SessionFields, StoredRecord, StoredSession
 from statestore.timestamps import moment_of, nanoseconds
 
@@ -60,7 +61,8 @@ def changed(old: SessionText, change: ChangeSession) -> tuple[SessionText, tuple
         old = _truncated(old, change.truncate_after)
     additions = _Additions(old, change.append)
     edits = additions.edits(old)
-    if nanoseconds(change.updated) > nanoseconds(old.fields.updated):
+    updated = max(old.fields.updated, change.updated, key=nanoseconds)
+    if updated is not old.fields.updated:
         span = old.spans[layout.UPDATED]
         edits.append(Edit(span.start, span.end, _encode(change.updated)))
     fields = {
@@ -70,11 +72,11 @@ def changed(old: SessionText, change: ChangeSession) -> tuple[SessionText, tuple
     }
     metadata = changed_members(old.metadata, change.set_metadata, change.unset_metadata)
     if not fields and metadata == old.metadata and additions.notes is None:
-        return old.edited(edits, additions.counts, additions.latest) if edits else old, additions.seqs
+        return old.edited(edits, updated, additions.counts, additions.latest) if edits else old, additions.seqs
     if metadata != old.metadata or additions.notes is not None:
         edits += _metadata_edits(old, metadata, additions.notes)
     edits += _field_edits(old, fields)
-    return SessionText(apply_edits(old.text, in_text_order(edits))), additions.seqs
+    return SessionText(old.pieces.edited(in_text_order(edits)).joined()), additions.seqs
 
 
 def _keeps(old: SessionText, change: ChangeSession, name: str) -> bool:

@@ -47,7 +47,6 @@ class FilesEngine:
         self._create = create
         self._read_only = read_only
         self._directory = Directory(self._path, is_durable=durability == "full")
-        self._locks: Locks | None = None
         self._is_open = False
 
     @property
@@ -61,18 +60,16 @@ class FilesEngine:
         self._is_open = True
         self._sessions = SessionFiles(self._directory, is_writable=not self._read_only)
         with _as_unavailable(self._path):
-            if self._directory.own >= 0:
-                self._locks = Locks(self._directory.own_directory(LOCKS))
+            locks = self._directory.own_directory(LOCKS, create=not self._read_only)
+            self._locks = Locks(locks, is_writable=not self._read_only)
             if not self._read_only:
-                assert self._locks is not None
                 self._committer = Committer(self._directory, self._locks, self._sessions)
                 self._committer.clean_up()
 
     async def close(self) -> None:
         if self._is_open:
             self._is_open = False
-            if self._locks is not None:
-                self._locks.close()
+            self._locks.close()
             self._directory.close()
 
     def _check_open(self) -> None:
@@ -127,7 +124,7 @@ class FilesEngine:
     def _index(self) -> Index:
         """The index, up to date, with a warning for each file that cannot be read."""
         self._wait_for_batch()
-        with _as_unavailable(self._path), self._no_batches():
+        with _as_unavailable(self._path), self._locks.shared_if_there(BATCHES):  # a scan sees all of a batch or none
             index = self._sessions.refreshed_index()
         for session_id, error in index.errors():
             log.warning("the session file %r is left out of the listing: %s", session_id, error)
@@ -145,12 +142,12 @@ class FilesEngine:
 
     async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
         self._wait_for_batch()
-        with _as_unavailable(self._path), self._no_batches():
+        with _as_unavailable(self._path), self._locks.shared_if_there(BATCHES):  # a scan sees all of a batch or none
             return documents_in(self._directory, query.category)
 
     async def list_categories(self, prefix: str = "") -> list[str]:
         self._wait_for_batch()
-        with _as_unavailable(self._path), self._no_batches():
+        with _as_unavailable(self._path), self._locks.shared_if_there(BATCHES):  # a scan sees all of a batch or none
             return categories_below(self._directory, prefix)
 
     async def check(self) -> list[Problem]:
@@ -167,20 +164,11 @@ class FilesEngine:
             with _as_unavailable(self._path):
                 self._committer.finish_journal()
             return
-        with self._no_batches():
+        with self._locks.shared_if_there(BATCHES):
             if journal.is_waiting(self._directory):
                 raise StoreUnavailable(
                     f"{self.url} holds a batch whose writer died: open it once for writing, which finishes the batch"
                 )
-
-    @contextmanager
-    def _no_batches(self) -> Generator[None]:
-        """Keep batches of several files from happening during a scan, so that it sees all of one or none."""
-        if self._locks is None:
-            yield
-            return
-        with self._locks.held(BATCHES, shared=True):
-            yield
 
 
 def _window(records: list[StoredRecord], after: int | None, before: int | None, last: int | None) -> list[StoredRecord]:

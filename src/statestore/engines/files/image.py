@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 import threading
-import zlib
 from collections import OrderedDict
 from typing import Final
 
-from statestore.engines.files.directory import Identity
+from statestore.engines.files.directory import Expected, Identity
+from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
 
 KEPT_BYTES: Final = 64 << 20
 
 
-def version_text(identity: Identity, body: bytes) -> str:
-    """The version of a file in this state with these bytes."""
-    return f"{identity.size:x}-{identity.mtime_ns:x}-{identity.inode:x}-{zlib.crc32(body):08x}"
+def version_text(identity: Identity, checksum: int) -> str:
+    """The version of a file in this state, whose bytes have this checksum."""
+    return f"{identity.size:x}-{identity.mtime_ns:x}-{identity.inode:x}-{checksum:08x}"
 
 
 class FileVersion:
@@ -28,15 +28,15 @@ class FileVersion:
 
     __slots__ = ("_body", "_identity", "_text")
 
-    def __init__(self, identity: Identity, body: bytes) -> None:
+    def __init__(self, identity: Identity, body: Pieces) -> None:
         self._identity = identity
-        self._body: bytes | None = body
+        self._body: Pieces | None = body
         self._text = ""
 
     def __str__(self) -> str:
         body = self._body
         if body is not None:
-            self._text = version_text(self._identity, body)
+            self._text = version_text(self._identity, body.crc32())
             self._body = None
         return self._text
 
@@ -57,18 +57,15 @@ class FileVersion:
 class SessionImage:
     """One state of one session file."""
 
-    __slots__ = ("body", "identity", "status", "text", "version")
+    __slots__ = ("body", "expected", "identity", "status", "text", "version")
 
-    def __init__(self, body: bytes, status: os.stat_result, text: SessionText) -> None:
+    def __init__(self, body: Pieces, status: os.stat_result, text: SessionText, *, is_ours: bool = False) -> None:
         self.body = body
         self.status = status
+        self.expected = Expected(body, status if is_ours else None)
         self.identity = Identity.of(status)
         self.text = text
         self.version = FileVersion(self.identity, body)
-
-    def shows(self, body: bytes, identity: Identity) -> bool:
-        """Whether a file in this state with these bytes is the one this image was made of."""
-        return identity == self.identity and body == self.body
 
 
 class ImageCache:
@@ -88,7 +85,7 @@ class ImageCache:
         with self._lock:
             self._drop(session_id)
             self._images[session_id] = image
-            self._size += len(image.body)
+            self._size += image.body.size
             while self._size > KEPT_BYTES and len(self._images) > 1:
                 oldest = next(iter(self._images))
                 str(self._images[oldest].version)  # worked out now, so that whoever holds it does not hold the bytes
@@ -102,4 +99,4 @@ class ImageCache:
     def _drop(self, session_id: str) -> None:
         image = self._images.pop(session_id, None)
         if image is not None:
-            self._size -= len(image.body)
+            self._size -= image.body.size

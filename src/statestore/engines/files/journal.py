@@ -9,7 +9,6 @@ that has it is left, and a session that another program changed meanwhile gets o
 from __future__ import annotations
 
 import os
-import zlib
 from contextlib import suppress
 from typing import Final
 
@@ -19,6 +18,7 @@ from msgspec import Struct
 from statestore.engine import ChangeSession, NewRecord, NewSession
 from statestore.engines.files.directory import OWN, Directory
 from statestore.errors import CorruptData
+from statestore.seedform.pieces import Pieces
 
 NAME: Final = "journal"
 
@@ -69,9 +69,9 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Journal).decode
 
 
-def fingerprint(body: bytes | None) -> str | None:
+def fingerprint(body: Pieces | None) -> str | None:
     """Size and checksum of a file's bytes."""
-    return None if body is None else f"{len(body):x}-{zlib.crc32(body):08x}"
+    return None if body is None else f"{body.size:x}-{body.crc32():08x}"
 
 
 def is_waiting(directory: Directory) -> bool:
@@ -92,14 +92,14 @@ def read_journal(directory: Directory) -> Journal | None:
     if found is None:
         return None
     try:
-        return _decode(found[0])
+        return _decode(found[0].joined())
     except msgspec.DecodeError as error:
         raise CorruptData(f"{where} cannot be understood: {error}; move it away to go on without its batch") from error
 
 
 def write_journal(directory: Directory, journal: Journal) -> None:
     """Put a journal in place. When this returns, the batch has happened."""
-    temporary, _ = directory.prepare(NAME, _encode(journal), None)
+    temporary, _ = directory.prepare(NAME, Pieces.of(_encode(journal)), None)
     try:
         directory.put_in_place(temporary, directory.own, NAME)
     except BaseException:

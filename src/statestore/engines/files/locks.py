@@ -38,14 +38,33 @@ def stripe_of(item: Iterable[str]) -> str:
 
 
 class Locks:
-    """The lock files of one store."""
+    """The lock files of one store. Who only reads takes what locks there are, and makes none."""
 
-    def __init__(self, directory: int) -> None:
+    def __init__(self, directory: int, *, is_writable: bool) -> None:
         self._directory = directory
+        self._flags = os.O_RDWR | os.O_CREAT if is_writable else os.O_RDONLY
 
     def close(self) -> None:
         """Let go of the directory."""
-        os.close(self._directory)
+        if self._directory >= 0:
+            os.close(self._directory)
+        self._directory = -1
+
+    def __del__(self) -> None:
+        self.close()
+
+    @contextmanager
+    def shared_if_there(self, name: str) -> Generator[None]:
+        """Hold one lock together with other readers, if anybody ever made it."""
+        try:
+            fd = None if self._directory < 0 else self._take(name, fcntl.LOCK_SH)
+        except FileNotFoundError:
+            fd = None
+        try:
+            yield
+        finally:
+            if fd is not None:
+                self._release(fd)
 
     @contextmanager
     def hold(self, names: Iterable[str]) -> Generator[None]:
@@ -56,9 +75,9 @@ class Locks:
             yield
 
     @contextmanager
-    def held(self, name: str, *, shared: bool = False) -> Generator[None]:
+    def held(self, name: str) -> Generator[None]:
         """Hold one lock, waiting for it."""
-        fd = self._take(name, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        fd = self._take(name, fcntl.LOCK_EX)
         try:
             yield
         finally:
@@ -79,7 +98,7 @@ class Locks:
 
     def _take(self, name: str, operation: int) -> int:
         while True:
-            fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=self._directory)
+            fd = os.open(name, self._flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=self._directory)
             _held.add(fd)
             try:
                 fcntl.flock(fd, operation)

@@ -6,12 +6,13 @@ import os
 
 import msgspec
 
-from statestore.engines.files.directory import OWN, Directory, Identity, NotAFile
+from statestore.engines.files.directory import OWN, Directory, Expected, Identity, NotAFile
 from statestore.engines.files.image import ImageCache, SessionImage, version_text
 from statestore.engines.files.index import SUFFIX, Index
 from statestore.engines.files.summaries import summary_of
 from statestore.errors import CorruptSession, InvalidName, InvalidValue, StoreUnavailable
 from statestore.names import SESSIONS, check_session_id
+from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
 from statestore.stored import SessionSummary
 
@@ -31,28 +32,30 @@ class SessionFiles:
 
     def image_in(self, directory: int, session_id: str) -> SessionImage | None:
         """The same, with the directory open already."""
-        found = self.read(directory, session_id)
+        kept = self._images.get(session_id)
+        found = self.read(directory, session_id, expected=kept.expected if kept else None)
         if found is None:
             return None
         body, status = found
-        identity = Identity.of(status)
-        kept = self._images.get(session_id)
-        if kept is not None and kept.shows(body, identity):
+        if kept is not None and body is kept.body and kept.identity == Identity.of(status):
             return kept
-        image = SessionImage(body, status, self._understood(body, session_id))
+        text = self._understood(body.joined(), session_id)
+        image = SessionImage(body, status, text)
         self._images.keep(session_id, image)
         return image
 
-    def read(self, directory: int, session_id: str) -> tuple[bytes, os.stat_result] | None:
+    def read(
+        self, directory: int, session_id: str, *, expected: Expected | None = None
+    ) -> tuple[Pieces, os.stat_result] | None:
         """The bytes of a session file."""
         try:
-            return self._directory.read(directory, session_id + SUFFIX, self.where(session_id))
+            return self._directory.read(directory, session_id + SUFFIX, self.where(session_id), expected=expected)
         except NotAFile as error:
             raise CorruptSession(str(error)) from error
 
-    def keep(self, session_id: str, body: bytes, status: os.stat_result, text: SessionText) -> SessionImage:
+    def keep(self, session_id: str, status: os.stat_result, text: SessionText) -> SessionImage:
         """Remember what was just written."""
-        image = SessionImage(body, status, text)
+        image = SessionImage(text.pieces, status, text, is_ours=self._directory.keeps_nanoseconds)
         self._images.keep(session_id, image)
         return image
 
@@ -86,7 +89,7 @@ class SessionFiles:
 
             def confirm(session_id: str, summary: SessionSummary) -> bool:
                 found = self.read(directory, session_id)
-                return found is not None and version_text(Identity.of(found[1]), found[0]) == summary.version
+                return found is not None and version_text(Identity.of(found[1]), found[0].crc32()) == summary.version
 
             self._index.refresh(directory, examine, confirm)
         return self._index
@@ -103,6 +106,6 @@ class SessionFiles:
                 return None
             body, status = found
             identity = Identity.of(status)
-            return identity, summary_of(SessionImage(body, status, self._understood(body, session_id)))
+            return identity, summary_of(SessionImage(body, status, self._understood(body.joined(), session_id)))
         except (CorruptSession, InvalidName, StoreUnavailable) as error:
             return identity, str(error)

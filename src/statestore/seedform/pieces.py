@@ -1,0 +1,79 @@
+"""A long text as a few pieces, so that putting a little into it does not copy the whole.
+
+Copying half a megabyte takes as long as a quarter of writing it to disk, most of it for fresh memory.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+MAX_PARTS: Final = 24
+
+
+class Edit(NamedTuple):
+    """Bytes to put in the place of others."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+def in_text_order(edits: Sequence[Edit]) -> list[Edit]:
+    """Edits from front to back; those at one place stay in the order they were given in."""
+    return sorted(edits, key=lambda edit: (edit.start, edit.end))
+
+
+class Pieces:
+    """Bytes that are kept in parts; never changed, only joined into fewer parts."""
+
+    __slots__ = ("parts", "size")
+
+    def __init__(self, parts: Sequence[memoryview]) -> None:
+        self.parts = parts
+        self.size = sum(map(len, parts))
+
+    @classmethod
+    def of(cls, text: bytes) -> Pieces:
+        """One piece."""
+        return cls((memoryview(text),))
+
+    def joined(self) -> bytes:
+        """The bytes as one; from then on, that one is what is kept."""
+        if len(self.parts) == 1 and isinstance(self.parts[0].obj, bytes) and len(self.parts[0].obj) == self.size:
+            return self.parts[0].obj
+        whole = b"".join(self.parts)
+        self.parts = (memoryview(whole),)
+        return whole
+
+    def edited(self, ordered: Sequence[Edit]) -> Pieces:
+        """These bytes with edits made that do not overlap, given from front to back."""
+        parts: list[memoryview] = []
+        place = 0
+        for edit in ordered:
+            parts += self._between(place, edit.start)
+            parts.append(memoryview(edit.new))
+            place = edit.end
+        parts += self._between(place, self.size)
+        pieces = Pieces(parts)
+        if len(parts) > MAX_PARTS:
+            pieces.joined()
+        return pieces
+
+    def _between(self, start: int, end: int) -> list[memoryview]:
+        found: list[memoryview] = []
+        place = 0
+        for part in self.parts:
+            first, last = max(start - place, 0), min(end - place, len(part))
+            if first < last:
+                found.append(part[first:last])
+            place += len(part)
+        return found
+
+    def crc32(self) -> int:
+        """The checksum of the bytes."""
+        checksum = 0
+        for part in self.parts:
+            checksum = zlib.crc32(part, checksum)
+        return checksum
