@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faces import Face, Place
 
+from faces import Face, Place
 from statestore import StateStore
 
 

@@ -16,12 +16,13 @@ T = TypeVar("T")
 class History(list[T]):
     """A list of frozen records that notes appends and remembers its stored part once it is edited."""
 
-    __slots__ = ("_accepts", "_noted", "stored", "stored_count")
+    __slots__ = ("_accepts", "_add", "stored", "stored_count")
 
-    def __init__(self, records: Iterable[T], accepts: type[T], noted: Callable[[T], None]) -> None:
+    def __init__(self, records: Iterable[T], accepts: type[T], add: Callable[[list[T], T], None]) -> None:
+        """``add`` puts a record at the end of the list, and takes note of it."""
         super().__init__(records)
         self._accepts = accepts
-        self._noted = noted
+        self._add = add
         self.stored_count = len(self)
         """How many of the records, from the first, the store has."""
         self.stored: list[T] | None = None
@@ -30,8 +31,7 @@ class History(list[T]):
     def append(self, record: T, /) -> None:
         """Add a record at the end."""
         self._check(record)
-        super().append(record)
-        self._noted(record)
+        self._add(self, record)
 
     def extend(self, records: Iterable[T], /) -> None:
         """Add records at the end."""
@@ -41,6 +41,11 @@ class History(list[T]):
     def __iadd__(self, records: Iterable[T], /) -> History[T]:  # type: ignore[override, misc]
         self.extend(records)
         return self
+
+    def become(self, records: Iterable[T]) -> None:
+        """Hold these records instead; the list itself, as after ``+=``, changes nothing."""
+        if records is not self:
+            self[:] = records
 
     def stored_part(self) -> list[T]:
         """The records that the store has, as they were when they were loaded or saved."""

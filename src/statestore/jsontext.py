@@ -18,6 +18,7 @@ from statestore.timestamps import text_of
 MAX_DEPTH: Final = 100
 MAX_LABEL_BYTES: Final = 500
 
+_NOT_JSON: Final[tuple[type, ...]] = (bytes, bytearray, memoryview, set, frozenset)
 _encode = msgspec.json.Encoder().encode
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -25,61 +26,65 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 def json_text(value: Any, where: str) -> bytes:
     """The value as compact JSON; `InvalidValue` naming ``where`` if it is not JSON within our limits.
 
-    Besides plain values, anything that ``msgspec`` encodes is taken: structs, dataclasses, UUIDs, aware datetimes.
+    Besides plain values, structs, dataclasses and what else ``msgspec`` encodes are taken, as it encodes them.
+    Bytes and sets are not: JSON has neither, and would give back something else.
     """
     try:
-        plain = msgspec.to_builtins(value, builtin_types=(datetime,), enc_hook=_plain_form)
-        return _encode(_checked(plain, where, MAX_DEPTH))
+        return _encode(_checked(value, where, MAX_DEPTH))
     except RecursionError:
         raise InvalidValue(f"{where}: nested deeper than {MAX_DEPTH} levels, or holding itself") from None
     except UnicodeEncodeError:
         raise InvalidValue(f"{where}: a text holds a lone surrogate, which is not Unicode") from None
-    except (TypeError, NotImplementedError, msgspec.MsgspecError, OverflowError) as error:
-        raise InvalidValue(f"{where}: {error}") from error
-
-
-def _plain_form(value: object) -> Any:
-    """What a subclass of a plain type stands for; msgspec takes only the types themselves."""
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return float(value)
-    if isinstance(value, dict):
-        return dict(cast("dict[Any, Any]", value))
-    if isinstance(value, list):
-        return list(cast("list[Any]", value))
-    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def _checked(value: Any, where: str, depth: int) -> Any:
-    """The value, with datetimes as text; raises for what JSON, the seed or an engine could not keep."""
-    if value is None or isinstance(value, (str, bool)):
+    """The value in plain types; raises for what JSON, the seed or an engine could not keep."""
+    if value is None or value is True or value is False:
         return value
+    if isinstance(value, str):
+        return str.__str__(value)
     if isinstance(value, int):
         if not -(2**63) <= value < 2**64:
-            raise InvalidValue(f"{where}: {str(value)[:40]} does not fit in 64 bits")
-        return value
+            raise InvalidValue(f"{where}: a number of {value.bit_length()} bits does not fit in 64 bits")
+        return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidValue(f"{where}: {value} is not JSON")
-        return value
+        return float(value)
+    if depth == 0:
+        raise InvalidValue(f"{where[:60]}…: nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        return _checked_members(cast("dict[Any, Any]", value), where, depth)
+    if isinstance(value, (list, tuple)):
+        return [_checked(v, f"{where}[{i}]", depth - 1) for i, v in enumerate(cast("list[Any]", value))]
+    return _checked_other(value, where, depth)
+
+
+def _checked_members(value: dict[Any, Any], where: str, depth: int) -> dict[str, Any]:
+    for key in value:
+        if not isinstance(key, str):
+            raise InvalidValue(f"{where}: the key {key!r} is {type(key).__name__}, JSON keys are texts")
+    return {str.__str__(k): _checked(v, f"{where}.{k}", depth - 1) for k, v in value.items()}
+
+
+def _checked_other(value: object, where: str, depth: int) -> Any:
+    """What is no plain value: a moment, or something that msgspec can take apart."""
     if isinstance(value, datetime):
         try:
             return text_of(value)
         except InvalidValue as error:
             raise InvalidValue(f"{where}: {error}") from None
-    if depth == 0:
-        raise InvalidValue(f"{where[:60]}…: nested deeper than {MAX_DEPTH} levels")
-    if isinstance(value, dict):
-        for key in cast("dict[Any, Any]", value):
-            if not isinstance(key, str):
-                raise InvalidValue(f"{where}: the key {key!r} is {type(key).__name__}, JSON keys are texts")
-        return {k: _checked(v, f"{where}.{k}", depth - 1) for k, v in cast("dict[str, Any]", value).items()}
-    if isinstance(value, (list, tuple)):
-        return [_checked(v, f"{where}[{i}]", depth - 1) for i, v in enumerate(cast("list[Any]", value))]
-    raise InvalidValue(f"{where}: {type(value).__name__} is not JSON")
+    if isinstance(value, _NOT_JSON):
+        raise InvalidValue(f"{where}: {type(value).__name__} is not JSON: use a list or a text, or save_bytes")
+    try:
+        plain = msgspec.to_builtins(value, builtin_types=(datetime,), enc_hook=_refuse)
+    except (TypeError, NotImplementedError, msgspec.MsgspecError, OverflowError) as error:
+        raise InvalidValue(f"{where}: {error}") from error
+    return _checked(plain, where, depth)
+
+
+def _refuse(value: object) -> Any:
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def json_string(text: str, where: str) -> bytes:

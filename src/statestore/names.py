@@ -29,17 +29,17 @@ class SessionId(str):
 
 
 def check_session_id(session_id: str) -> str:
-    """Give the id back if it follows the rule, raise `InvalidName` if not."""
+    """The id as a plain text if it follows the rule; raises `InvalidName` if not."""
     return _check_part("session id", session_id, session_id)
 
 
 def check_name(name: str) -> str:
-    """Give a document's name back if it follows the rule, raise `InvalidName` if not."""
+    """A document's name as a plain text if it follows the rule; raises `InvalidName` if not."""
     return _check_part("name", name, name)
 
 
 def check_category(category: str) -> str:
-    """Give a category (``notes``, ``projects/alpha``) back if it follows the rule."""
+    """A category (``notes``, ``projects/alpha``) as a plain text if it follows the rule."""
     if not isinstance(category, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidName(f"a category is a text, not {type(category).__name__}")
     if not category:
@@ -52,7 +52,7 @@ def check_category(category: str) -> str:
             raise InvalidName(f"invalid category {category!r}: {RESERVED_PART} is the store's own")
     if len(category.encode()) > MAX_CATEGORY_BYTES:
         raise InvalidName(f"invalid category {category[:40]!r}…: longer than {MAX_CATEGORY_BYTES} bytes of UTF-8")
-    return category
+    return str.__str__(category)
 
 
 def _check_part(what: str, whole: str, part: str) -> str:
@@ -62,7 +62,7 @@ def _check_part(what: str, whole: str, part: str) -> str:
     if reason:
         shown = whole if len(whole) <= 80 else whole[:80] + "…"
         raise InvalidName(f"invalid {what} {shown!a}: {reason}")
-    return whole
+    return str.__str__(whole)
 
 
 def _broken_rule(part: str) -> str | None:

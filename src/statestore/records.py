@@ -51,6 +51,23 @@ class _Record(Struct, frozen=True, metaclass=_Checked):
         known = {field.encode_name for field in msgspec.structs.fields(type(self))}
         return {key: msgspec.json.decode(raw) for key, raw in members(bytes(body)).items() if key not in known}
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Record):
+            return NotImplemented
+        return _identity(self) == _identity(other)
+
+    def __hash__(self) -> int:
+        return hash(_identity(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return decode_body, _identity(self)
+
+
+def _identity(record: _Record) -> tuple[str, bytes]:
+    """What makes two records equal: their kind and their JSON, unknown fields included."""
+    known = cast("Record", record)
+    return kind_of(known), body_of(known)
+
 
 def _stamp(timestamp: datetime | None) -> str:
     return now_text() if timestamp is None else text_of(timestamp)
@@ -140,15 +157,6 @@ class Event(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
     def data(self) -> Any:
         """The event's value, decoded anew at each access, so that nobody can change it in place."""
         return msgspec.json.decode(self.data_json)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Event):
-            return NotImplemented
-        mine = (self.kind, bytes(self.data_json), self.timestamp_text)
-        return mine == (other.kind, bytes(other.data_json), other.timestamp_text)
-
-    def __hash__(self) -> int:
-        return hash((self.kind, bytes(self.data_json), self.timestamp_text))
 
 
 Record = UserMessage | AgentResponse | Event

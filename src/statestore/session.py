@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -38,7 +39,8 @@ class Origin:
         "_appended",
         "_records",
         "fields",
-        "first_seq",
+        "holds_opening",
+        "is_part",
         "is_stale",
         "last_seq",
         "layout",
@@ -55,7 +57,8 @@ class Origin:
         *,
         records: Records,
         last_seq: int,
-        first_seq: int = 1,
+        is_part: bool = False,
+        holds_opening: bool = True,
     ) -> None:
         self.version = version
         self.fields = fields
@@ -63,8 +66,10 @@ class Origin:
         self.layout = layout
         self.last_seq = last_seq
         """The highest number that this object knows to be given out."""
-        self.first_seq = first_seq
-        """The lowest number that the object may hold: 1, or higher if only the newest part was loaded."""
+        self.is_part = is_part
+        """Whether only the newest records were loaded."""
+        self.holds_opening = holds_opening
+        """Whether the object has the first of the user's messages, or there is none."""
         self.is_stale = False
         """Somebody else's change was merged with ours, so the object does not hold all that is stored."""
         self._records = records
@@ -121,6 +126,7 @@ class Session:
         "_user_messages",
         "active_persona_id",
         "active_seed_id",
+        "changing",
         "origin",
         "parent_session_id",
         "pending",
@@ -141,6 +147,8 @@ class Session:
         self.parent_session_id: str | None = None
         self.origin: Origin | None = None
         self.pending: list[Pending] = []
+        self.changing = threading.Lock()
+        """Held for the instant in which a record is added, or a save looks at what there is."""
         self.saving: Any = None
         """The turn of whoever is saving this object; a host's."""
         self.unsure: Any = None
@@ -158,7 +166,7 @@ class Session:
         return cls(user_id, session_id)
 
     @classmethod
-    def from_stored(cls, stored: StoredSession, *, first_seq: int = 1) -> Session:
+    def from_stored(cls, stored: StoredSession, *, is_part: bool = False) -> Session:
         """The session that an engine read, whole or only its newest part."""
         session = cls.__new__(cls)
         session._id = SessionId(stored.id)
@@ -174,20 +182,26 @@ class Session:
             stored.layout,
             records=stored.records,
             last_seq=stored.next_seq - 1,
-            first_seq=first_seq,
+            is_part=is_part,
+            holds_opening=len(stored.records.decoded().users) == stored.message_count,
         )
         session.pending = []
+        session.changing = threading.Lock()
         users, agents, events, _ = stored.records.decoded()
         session._hold(users, agents, events)
         return session
 
     def _hold(self, users: list[UserMessage], agents: list[AgentResponse], events: list[Event]) -> None:
-        self._user_messages = History(users, UserMessage, self._note)
-        self._responses = History(agents, AgentResponse, self._note)
-        self._events = History(events, Event, self._note)
+        self._user_messages = History(users, UserMessage, self._add)
+        self._responses = History(agents, AgentResponse, self._add)
+        self._events = History(events, Event, self._add)
 
-    def _note(self, record: Record) -> None:
-        self.pending.append(Pending(record))
+    def _add(self, records: list[Any], record: Record, key: str | None = None) -> None:
+        with self.changing:
+            list[Any].append(records, record)
+            self.pending.append(Pending(record, key))
+            if self._clock is not None:
+                self._clock.see(nanoseconds(record.timestamp_text))
 
     @property
     def id(self) -> SessionId:
@@ -209,15 +223,27 @@ class Session:
         """What the user said. Append to it; anything else is a rewrite, which a save may refuse."""
         return self._user_messages
 
+    @user_messages.setter
+    def user_messages(self, messages: Iterable[UserMessage]) -> None:
+        self._user_messages.become(messages)
+
     @property
     def agent_responses(self) -> History[AgentResponse]:
         """What the agent answered."""
         return self._responses
 
+    @agent_responses.setter
+    def agent_responses(self, responses: Iterable[AgentResponse]) -> None:
+        self._responses.become(responses)
+
     @property
     def events(self) -> History[Event]:
         """Tool calls, thoughts, a framework's own items."""
         return self._events
+
+    @events.setter
+    def events(self, events: Iterable[Event]) -> None:
+        self._events.become(events)
 
     @property
     def created_at(self) -> datetime:
@@ -232,6 +258,8 @@ class Session:
     @updated_at.setter
     def updated_at(self, moment: datetime) -> None:
         self._updated = text_of(moment)
+        if self._clock is not None:
+            self._clock.see(nanoseconds(self._updated))
 
     @property
     def created_text(self) -> str:
@@ -253,6 +281,8 @@ class Session:
 
     @metadata.setter
     def metadata(self, values: dict[str, Any]) -> None:
+        if not isinstance(values, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidValue(f"metadata is a dict, not {type(values).__name__}")
         self._metadata = values
 
     @property
@@ -280,7 +310,7 @@ class Session:
     def add_user_message(self, content: str, *, key: str | None = None) -> UserMessage:
         """Note what the user said. A ``key`` makes it idempotent: a second one in this session is not stored."""
         message = UserMessage(content, timestamp=self._next_moment())
-        self._add(self._user_messages, message, key)
+        self._say(self._user_messages, message, key)
         return message
 
     def add_agent_response(self, response: str | AgentResponse, *, key: str | None = None) -> AgentResponse:
@@ -288,13 +318,13 @@ class Session:
         whole = (
             response if isinstance(response, AgentResponse) else AgentResponse(response, timestamp=self._next_moment())
         )
-        self._add(self._responses, whole, key)
+        self._say(self._responses, whole, key)
         return whole
 
     def add_event(self, kind: str, data: Any = None, *, key: str | None = None) -> Event:
         """Note a tool call, a thought, anything that is neither a message nor a response."""
         event = Event(kind, data, timestamp=self._next_moment())
-        self._add(self._events, event, key)
+        self._say(self._events, event, key)
         return event
 
     def set_active_seed(self, seed_id: str | None) -> None:
@@ -321,12 +351,10 @@ class Session:
         """Set ``updated_at`` to now."""
         self._updated = text_of(self._next_moment())
 
-    def _add(self, history: History[Any], record: Record, key: str | None) -> None:
+    def _say(self, history: History[Any], record: Record, key: str | None) -> None:
         if key is not None:
             check_label(key, "an idempotency key", may_be_empty=False)
-        history.append(record)
-        if key is not None:
-            self.pending[-1] = Pending(record, key)
+        self._add(history, record, key)
         self.touch()
 
     def _next_moment(self) -> datetime:
@@ -367,11 +395,9 @@ class Session:
         """The metadata keys to set, with their JSON, and those to unset."""
         if self._metadata is None:
             return {}, ()
-        if not isinstance(self._metadata, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidValue(f"metadata is a dict, not {type(self._metadata).__name__}")
         stored = members(self.origin.metadata) if self.origin else {}
         changed = {
-            key: check_metadata(key, value)
+            check_label(key, "a metadata key"): check_metadata(key, value)
             for key, value in self._metadata.items()
             if key not in stored or not _is_same(value, stored[key])
         }
@@ -399,4 +425,8 @@ def check_metadata(key: object, value: Any) -> bytes:
 def _is_same(value: Any, stored: bytes) -> bool:
     """Whether a value is what this JSON stands for, types included (1 is neither True nor 1.0)."""
     original = msgspec.json.decode(stored)
-    return value == original and msgspec.json.encode(value) == msgspec.json.encode(original)
+    try:
+        text = json_text(value, "")
+    except InvalidValue:
+        return value == original  # beyond our limits, which is no matter if it was read so
+    return text in (stored, msgspec.json.encode(original))

@@ -37,27 +37,52 @@ def _first_difference(column: Column) -> int | None:
     return None
 
 
-def in_order(columns: Sequence[Column], pending: Sequence[Record], since: int = 0) -> list[TimelineEntry]:
-    """Everything the lists hold now, but for the stored records numbered below ``since``.
+class Placed(NamedTuple):
+    """An entry of the timeline, and which of the pending records it is, if it is one."""
+
+    entry: TimelineEntry
+    pending: int | None
+
+
+def placed(columns: Sequence[Column], pending: Sequence[Record], since: int = 0) -> list[Placed]:
+    """Everything the lists hold now, in order, but for the stored records numbered below ``since``.
 
     Stored records follow their numbers. New ones follow the record before them in their list, or come last, in
     the order of ``pending``, if they were appended. Within a list, order is the list's own.
     """
-    ranks = {id(record): rank for rank, record in enumerate(pending)}
-    placed: list[tuple[tuple[float, int], TimelineEntry]] = []
+    ranks = _places(pending, range(len(pending)))
+    found: list[tuple[tuple[float, int], Placed]] = []
     for column in columns:
-        numbers = {id(record): seq for record, seq in zip(column.stored, column.seqs, strict=True)}
+        numbers = _places(column.stored, column.seqs)
         skipped = sum(1 for seq in column.seqs if seq < since)
+        for record in column.now[:skipped]:
+            numbers[id(record)].pop()
         place: tuple[float, int] = (0, 0)
         for record in column.now[skipped:]:
-            seq = numbers.get(id(record))
+            seq = _taken(numbers, record)
+            rank = None if seq is not None else _taken(ranks, record)
             if seq is not None:
-                wanted: tuple[float, int] = (seq, -1)
-            elif id(record) in ranks:
-                wanted = (float("inf"), ranks[id(record)])
-            else:
-                wanted = place
-            place = max(place, wanted)
-            placed.append((place, TimelineEntry(seq, kind_of(record), record)))
-    placed.sort(key=lambda item: item[0])
-    return [entry for _, entry in placed]
+                place = max(place, (seq, -1))
+            elif rank is not None:
+                place = max(place, (float("inf"), rank))
+            found.append((place, Placed(TimelineEntry(seq, kind_of(record), record), rank)))
+    found.sort(key=lambda item: item[0])
+    return [item for _, item in found]
+
+
+def in_order(columns: Sequence[Column], pending: Sequence[Record]) -> list[TimelineEntry]:
+    """Everything the lists hold now, as it follows each other."""
+    return [item.entry for item in placed(columns, pending)]
+
+
+def _places(records: Sequence[Record], places: Sequence[int]) -> dict[int, list[int]]:
+    """Where each record stands, by its identity; one that was said twice has two places, the first one last."""
+    found: dict[int, list[int]] = {}
+    for record, place in zip(reversed(records), reversed(places), strict=True):
+        found.setdefault(id(record), []).append(place)
+    return found
+
+
+def _taken(places: dict[int, list[int]], record: Record) -> int | None:
+    left = places.get(id(record))
+    return left.pop() if left else None

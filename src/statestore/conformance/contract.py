@@ -29,10 +29,10 @@ class Contract:
     faces: ClassVar[tuple[FaceName, ...]] = FACES
     """Where the cases run. An engine with ``runs_in = "loop"`` has only the asynchronous face."""
 
-    examples: ClassVar[int] = 20
+    examples: ClassVar[int] = 30
     """How many histories the state machine tries in each face."""
 
-    steps: ClassVar[int] = 25
+    steps: ClassVar[int] = 30
     """How long such a history is at most."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

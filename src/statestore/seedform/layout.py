@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+import msgspec
+
 from statestore.jsontext import compact, joined_members, members
 
 ID: Final = "id"
@@ -26,15 +28,13 @@ _RANK: Final = {key: rank for rank, key in enumerate(ORDER)}
 def layout_of(values: Mapping[str, bytes | None]) -> bytes | None:
     """The layout of a session with these keys; ``None`` if it is what the seed would write.
 
-    Unknown keys come with their text, known ones with ``None``, or with ``b"null"`` where that is their value.
+    Unknown keys come with their text, known ones with ``None``, or with their text where that is out of the ordinary.
     """
     keys = tuple(values)
     expected = tuple(key for key in ORDER if key in values or key not in OPTIONAL)
-    if keys == expected and not any(values[key] for key in OPTIONAL if key in values):
+    if keys == expected and not any(values.values()):
         return None
-    return joined_members(
-        {key: b"null" if key in _RANK or text is None else compact(text) for key, text in values.items()}
-    )
+    return joined_members({key: b"null" if text is None else compact(text) for key, text in values.items()})
 
 
 def ordered(values: Mapping[str, bytes], layout: bytes | None) -> dict[str, bytes]:
@@ -49,7 +49,14 @@ def ordered(values: Mapping[str, bytes], layout: bytes | None) -> dict[str, byte
     for key in ORDER:
         if key in values and key not in shape:
             keys.insert(place_for(key, keys), key)
-    return {key: values.get(key, b"null") if key in _RANK else shape[key] for key in keys}
+    return {key: _value(values.get(key), shape.get(key, b"null")) for key in keys}
+
+
+def _value(now: bytes | None, before: bytes) -> bytes:
+    """A member's text: as it was written before, if that says the same."""
+    if now is None or (before != b"null" and msgspec.json.decode(before) == msgspec.json.decode(now)):
+        return before
+    return now
 
 
 def place_for(key: str, keys: Iterable[str]) -> int:

@@ -185,10 +185,13 @@ def _latest_uncovered(notes: Notes, columns: Columns, latest: datetime) -> datet
 
 
 def _notable(key: str, text: bytes, span: Span) -> bytes | None:
-    """The text of an unknown member, and of an optional one that is ``null``."""
-    if layout.is_known(key):
-        return b"null" if key in layout.OPTIONAL and text[span.start : span.end] == b"null" else None
-    return text[span.start : span.end]
+    """The text of a member that its value alone would not give back: an unknown one, an odd spelling, a ``null``."""
+    if key in (layout.USERS, layout.AGENTS, layout.METADATA):
+        return None
+    written = text[span.start : span.end]
+    if layout.is_known(key) and written != b"null" and msgspec.json.encode(_decode_key(written)) == written:
+        return None
+    return written
 
 
 def _without(text: bytes, spans: list[Span]) -> bytes:
@@ -229,13 +232,13 @@ def _key_places(text: bytes, start: int, end: int) -> list[int]:
 
 def _spans(text: bytes, places: list[int]) -> dict[str, Span]:
     spans: dict[str, Span] = {}
-    for place, following in zip(places, [*places[1:], None], strict=True):
+    for place, following in zip(places, [*places[1:], 0], strict=False):
         match = _TOP_LEVEL_KEY.match(text, place)
         if match is None:
             raise msgspec.DecodeError("JSON is malformed: expected an object")
         key = _decode_key(match[1])
         if key in spans:
             raise msgspec.ValidationError(f"Object has the field `{key}` twice")
-        end = len(text) - 2 if following is None else following - 1
+        end = following - 1 if following else len(text) - 2
         spans[key] = Span(place, match.end(), end)
     return spans

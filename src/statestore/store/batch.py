@@ -51,7 +51,7 @@ class Batch:
 
     def delete_session(self, session_id: str) -> None:
         """Remove a session."""
-        self.changes.append(DeleteSession(str(check_session_id(session_id))))
+        self.changes.append(DeleteSession(check_session_id(session_id)))
 
     def draft_sessions(self) -> None:
         """Add what changed in the sessions to the changes."""

@@ -80,8 +80,7 @@ class AsyncDocuments:
 
     async def get_document(self, category: str, name: str, *, kind: DocumentKind | None = None) -> Document | None:
         """A document with its version, or ``None``; without a kind, JSON first, then markdown, then bytes."""
-        check_category(category)
-        check_name(name)
+        category, name = check_category(category), check_name(name)
         for candidate in kinds(kind):
             if category == SESSIONS:
                 document = await self._session_document(name) if candidate == "json" else None
@@ -97,16 +96,15 @@ class AsyncDocuments:
 
     async def list_documents(self, category: str) -> list[DocumentInfo]:
         """What a category holds, with kinds and sizes, by name."""
-        if check_category(category) == SESSIONS:
+        category = check_category(category)
+        if category == SESSIONS:
             summaries = await self._engine.list_sessions(SessionQuery(order="id"))
             return [DocumentInfo(SESSIONS, summary.id, "json", summary.size) for summary in summaries]
         return await self._engine.list_documents(DocumentQuery(category))
 
     async def list_categories(self, prefix: str = "") -> list[str]:
         """The categories that hold documents; with a prefix, that one and those below it."""
-        if prefix:
-            check_category(prefix)
-        return await self._engine.list_categories(prefix)
+        return await self._engine.list_categories(check_category(prefix) if prefix else "")
 
     async def delete_file(self, category: str, name: str, *, kind: DocumentKind | None = None) -> bool:
         """Remove a document; whether there was one. Without a kind: the JSON, or if there is none, the markdown."""
@@ -142,20 +140,20 @@ class AsyncDocuments:
 
 def put_markdown(category: str, name: str, content: str, if_version: str | None) -> PutDocument:
     """The change that stores a text."""
-    _check_place(category, name)
+    category, name = _check_place(category, name)
     body = check_text(content, f"{category}/{name}.md").encode()
     return PutDocument(category, name, "md", body, _at(if_version))
 
 
 def put_json(category: str, name: str, data: Any, if_version: str | None) -> PutDocument:
     """The change that stores a value."""
-    _check_place(category, name)
+    category, name = _check_place(category, name)
     return PutDocument(category, name, "json", pretty(json_text(data, f"{category}/{name}.json")), _at(if_version))
 
 
 def put_bytes(category: str, name: str, data: bytes, if_version: str | None) -> PutDocument:
     """The change that stores bytes."""
-    _check_place(category, name)
+    category, name = _check_place(category, name)
     if not isinstance(data, (bytes, bytearray, memoryview)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidValue(f"{category}/{name}.bin holds bytes, not {type(data).__name__}")
     return PutDocument(category, name, "bin", bytes(data), _at(if_version))
@@ -163,22 +161,23 @@ def put_bytes(category: str, name: str, data: bytes, if_version: str | None) -> 
 
 def delete_document(category: str, name: str, kind: DocumentKind) -> DeleteDocument:
     """The change that removes a document."""
-    _check_place(category, name)
+    category, name = _check_place(category, name)
     return DeleteDocument(category, name, kind)
 
 
 def delete_category(category: str) -> DeleteCategory:
     """The change that empties a category."""
-    if check_category(category) == SESSIONS:
+    category = check_category(category)
+    if category == SESSIONS:
         raise InvalidName("the category 'sessions' holds sessions: use delete_session or prune_sessions")
     return DeleteCategory(category)
 
 
-def _check_place(category: str, name: str) -> None:
-    check_category(category)
-    check_name(name)
+def _check_place(category: str, name: str) -> tuple[str, str]:
+    category, name = check_category(category), check_name(name)
     if category == SESSIONS:
         raise InvalidName("the category 'sessions' holds sessions: use save_session, append or delete_session")
+    return category, name
 
 
 def _at(version: str | None) -> Requires:

@@ -88,8 +88,8 @@ class SessionReader:
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
     ) -> StoredSession | None:
         """A session as stored, if it is there and is this owner's to see."""
-        check_session_id(session_id)
-        stored = await self._engine.read_session(str(session_id), after=after, before=before, last=last)
+        session_id = check_session_id(session_id)
+        stored = await self._engine.read_session(session_id, after=after, before=before, last=last)
         if stored is not None and self._owner is not None and stored.fields.user_id != self._owner:
             return None
         return stored
@@ -127,12 +127,8 @@ class SessionReader:
 
 def session_from(stored: StoredSession, *, is_part: bool = False) -> Session:
     """The session object for what an engine read."""
-    first_seq = 1
-    if is_part:
-        numbers = stored.records.numbering
-        first_seq = min((*numbers.users[:1], *numbers.agents[:1], *numbers.events[:1]), default=stored.next_seq)
     try:
-        return Session.from_stored(stored, first_seq=first_seq)
+        return Session.from_stored(stored, is_part=is_part)
     except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError) as error:
         raise CorruptSession(f"session {stored.id} cannot be read: {error}") from error
 

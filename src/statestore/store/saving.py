@@ -10,8 +10,8 @@ from statestore.jsontext import changed_members, members
 from statestore.labels import PROJECT_KEYS, TITLE_KEY, opening_of, project_in, title_in
 from statestore.records import Record, RecordArrays, UserMessage, body_of, kind_of
 from statestore.session import Origin, Session, column_of
-from statestore.stored import Numbering, Records, SessionFields, StoredSession
-from statestore.timeline import in_order
+from statestore.stored import Numbering, Records, SessionFields, StoredRecord, StoredSession
+from statestore.timeline import placed
 from statestore.timestamps import nanoseconds
 
 
@@ -29,6 +29,10 @@ class Draft:
     __slots__ = ("_cut", "_fields", "_keys", "_metadata", "_records", "_sent", "_session", "_snapshots", "change")
 
     def __init__(self, session: Session, *, as_new: bool = False, exact: bool = False) -> None:
+        with session.changing:
+            self._draw_up(session, as_new=as_new, exact=exact)
+
+    def _draw_up(self, session: Session, *, as_new: bool, exact: bool) -> None:
         known = session.origin
         self._session = session
         self._sent = len(session.pending)
@@ -69,7 +73,7 @@ class Draft:
         self._fields = SessionFields(session.user_id, session.created_text, session.updated_text, **values)
         labels = _metadata_labels(session, {*set_metadata, *unset_metadata})
         opening = _opening(self._records)
-        if cut is not None and known is not None and known.first_seq == 1:
+        if cut is not None and known is not None and known.holds_opening:
             labels |= _opening(session.user_messages) or {"opening": None}
         self.change = ChangeSession(
             id=str(session.id),
@@ -101,6 +105,11 @@ class Draft:
         origin.note_appended(self._records, self._keys, outcome.seqs)
         origin.fields, origin.metadata = self._fields, self._metadata
         session.unsure = None
+        with session.changing:
+            self._note_histories()
+
+    def _note_histories(self) -> None:
+        session = self._session
         del session.pending[: self._sent]
         for column, history in enumerate(session.histories):
             if self._snapshots is not None:
@@ -109,33 +118,44 @@ class Draft:
                 history.note_appended(cast("list[Any]", [r for r in self._records if column_of(r) == column]))
 
     def note_if_found(self, stored: StoredSession) -> None:
-        """After a save with an unknown outcome: take note of it if these records, newer than we knew, hold it."""
-        if self.change is None or stored.fields.user_id != self._session.user_id:
+        """After a save with an unknown outcome: take note of it if what is stored now shows that it happened."""
+        change = self.change
+        if change is None or stored.fields.user_id != self._session.user_id:
             return
-        if self.change.create is not None and stored.fields.created != self.change.create.created:
+        seqs = self._seqs_in(stored.records.in_order(), change)
+        if seqs is None or (change.create is not None and stored.fields.created != change.create.created):
             return
-        sent = [record.body for record in self.change.append]
-        if not sent and self.change.create is None:
-            return  # only fields: to set them again does no harm
-        found = stored.records.in_order()
-        for start in range(len(found) - len(sent) + 1):
-            if [record.body for record in found[start : start + len(sent)]] == sent:
-                break
-        else:
-            return
-        is_ours_alone = len(found) == len(sent) and self.change.create is not None
-        before = None if self.change.create is not None else _UNKNOWN_VERSION
-        seqs = tuple(record.seq for record in found[start : start + len(sent)])
-        self.note_stored(Outcome(before, stored.version, seqs))
-        if not is_ours_alone and self._session.origin is not None:
+        self.note_stored(Outcome(None if change.create is not None else _UNKNOWN, stored.version, seqs))
+        if self._session.origin is not None:
             self._session.origin.is_stale = True
 
+    def _seqs_in(self, found: list[StoredRecord], change: ChangeSession) -> tuple[int, ...] | None:
+        """The numbers that the sent records have, if the save happened; ``None`` if it did not, or may be repeated."""
+        origin = self._session.origin
+        known = origin.last_seq if origin is not None and change.create is None else 0
+        if self._cut is not None and any(self._cut <= record.seq <= known for record in found):
+            return None
+        if not change.append:
+            return () if self._cut is not None or change.create is not None else None
+        by_key = {record.key: record.seq for record in found if record.key is not None}
+        new = iter([record for record in found if record.seq > known])
+        seqs: list[int] = []
+        for sent in change.append:
+            seq = by_key.get(sent.key) if sent.key is not None else None
+            if seq is None:
+                seq = next((record.seq for record in new if record.body == sent.body), None)
+            if seq is None:
+                return None
+            seqs.append(seq)
+        return tuple(seqs)
 
-_UNKNOWN_VERSION = object()
+
+_UNKNOWN = object()
+"""A version that equals none."""
 
 
 def _refuse_part(session: Session, known: Origin) -> None:
-    if known.first_seq > 1:
+    if known.is_part:
         raise SessionNotFound(
             f"session {session.id} was deleted since its newest part was loaded; the rest is not here to store it anew"
         )
@@ -146,13 +166,14 @@ def _records_since(session: Session, since: int | None) -> tuple[list[Record], l
     origin = session.origin
     if since is None:
         since = origin.last_seq + 1 if origin else 0
-    entries = in_order(session.columns(), [pending.record for pending in session.pending], since)
-    keys = {id(pending.record): pending.key for pending in session.pending}
+    pending = session.pending
     stored_keys = origin.keys() if origin else {}
-    return (
-        [entry.record for entry in entries],
-        [keys.get(id(entry.record)) if entry.seq is None else stored_keys.get(entry.seq) for entry in entries],
-    )
+    records: list[Record] = []
+    keys: list[str | None] = []
+    for (seq, _, record), rank in placed(session.columns(), [item.record for item in pending], since):
+        records.append(record)
+        keys.append(stored_keys.get(seq) if seq is not None else None if rank is None else pending[rank].key)
+    return records, keys
 
 
 def _birth(session: Session) -> NewSession:

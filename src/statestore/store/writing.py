@@ -33,8 +33,11 @@ class SessionWriter(SessionReader):
         self._check_owner(session)
         async with self._host.turn(session):
             await self._settle(session)
+            draft = Draft(session)
+            if recreate and draft.change is None and not await self.session_exists(session.id):
+                draft = Draft(session, as_new=True)
             try:
-                await self._store_draft(session, Draft(session))
+                await self._store_draft(session, draft)
             except SessionNotFound:
                 if not recreate:
                     raise
@@ -53,7 +56,7 @@ class SessionWriter(SessionReader):
         self._check_owner(session)
         for _ in range(MAX_ATTEMPTS):
             if session_id is not None:
-                stored = await self._engine.read_session(session_id)
+                stored = await self._engine.read_session(str(session.id))
                 if stored is not None:
                     if stored.fields.user_id != user_id:
                         raise WrongUser(f"session {session_id} does not belong to {user_id!r}")
@@ -88,7 +91,7 @@ class SessionWriter(SessionReader):
         ``keys`` are idempotency keys, one for each record: what has a key that the session knows already is
         acknowledged with its old number, and not stored twice.
         """
-        check_session_id(session_id)
+        session_id = check_session_id(session_id)
         if not records:
             return []
         if keys is not None and len(keys) != len(records):
@@ -100,7 +103,7 @@ class SessionWriter(SessionReader):
         first = next((record for record in records if isinstance(record, UserMessage)), None)
         updated = max((now_text(), *(record.timestamp_text for record in records)), key=nanoseconds)
         change = ChangeSession(
-            id=str(session_id),
+            id=session_id,
             updated=updated,
             requires=Requires(present=True, owner=self._owner),
             append=new,
@@ -114,7 +117,7 @@ class SessionWriter(SessionReader):
 
     async def delete_session(self, session_id: str) -> bool:
         """Remove a session; whether there was one."""
-        change = DeleteSession(str(check_session_id(session_id)), Requires(owner=self._owner))
+        change = DeleteSession(check_session_id(session_id), Requires(owner=self._owner))
         try:
             (outcome,) = await self._engine.commit([change])
         except PreconditionFailed:
@@ -138,8 +141,7 @@ class SessionWriter(SessionReader):
         """After a save with an unknown outcome: look whether it happened, and if so, take note of it."""
         draft: Draft | None = session.unsure
         if draft is not None:
-            known = session.origin.last_seq if session.origin else 0
-            stored = await self._engine.read_session(str(session.id), after=known)
+            stored = await self._engine.read_session(str(session.id))
             if stored is not None:
                 draft.note_if_found(stored)
             session.unsure = None

@@ -12,7 +12,8 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Generator, Sequence
+import unicodedata
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
@@ -25,6 +26,8 @@ LOCKS: Final = "locks"
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PIECE = 1 << 16
+_PROBE: Final = "Names-\u00c9"
+"""An empty file in ``.statestore``: who finds it under another spelling is on a file system that folds names."""
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -101,7 +104,7 @@ class Directory:
         """Open the root; create it, and the store's own corner of it, if that is wanted."""
         try:
             if create and not read_only:
-                _make_root(self.path)
+                self._make_root(self.path)
             self._root = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError as error:
             raise StoreUnavailable(f"there is no store at {self.path}; open it with create=True to make one") from error
@@ -147,14 +150,25 @@ class Directory:
             return os.open(name, _DIRECTORY, dir_fd=parent)
 
     def _does_fold_names(self) -> bool:
-        token = secrets.token_hex(8)
-        upper = f"probe.\u00c9{token}"
-        os.close(os.open(upper, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self._temporary))
+        """Whether a file that is there can be found under another spelling of its name."""
+        probe = os.open(_PROBE, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=self._own)
+        os.close(probe)
+        others = (_PROBE.lower(), unicodedata.normalize("NFD", _PROBE))
+        return any(self.stat(self._own, name) is not None for name in others)
+
+    def _make_root(self, path: str) -> None:
+        """Create the root, private to its user, and whatever directories lead to it."""
+        if os.path.isdir(path):
+            return
+        parent = os.path.dirname(path)
+        self._make_root(parent)
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+        fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            names = (f"probe.\u00e9{token}", f"probe.E\u0301{token}", f"probe.e\u0301{token}")
-            return any(self.stat(self._temporary, name) is not None for name in names)
+            self.flush_directory(fd)
         finally:
-            os.unlink(upper, dir_fd=self._temporary)
+            os.close(fd)
 
     def own_directory(self, name: str, *, create: bool) -> int:
         """A directory inside ``.statestore``, open; -1 if there is none and none is to be made."""
@@ -235,7 +249,10 @@ class Directory:
         fd = os.open(name, flags, 0o666, dir_fd=self._temporary)
         try:
             try:
-                _write_all(fd, body.parts)
+                for part in body.parts:
+                    rest = part
+                    while rest:
+                        rest = rest[os.write(fd, rest) :]
                 # A time of our own, strictly later than the old one: a version must never come back.
                 moment = time.time_ns()
                 if old is not None:
@@ -289,32 +306,6 @@ class Directory:
             return os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             return None
-
-
-def _make_root(path: str) -> None:
-    """Create the root, private to its user, with what leads to it."""
-    try:
-        os.mkdir(path, 0o700)
-    except FileExistsError:
-        return
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        with suppress(FileExistsError):
-            os.mkdir(path, 0o700)
-    parent = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        flush(parent)
-    finally:
-        os.close(parent)
-
-
-def _write_all(fd: int, parts: Sequence[memoryview]) -> None:
-    written = os.writev(fd, parts)
-    for part in parts:  # the whole of a part, or what a short write left of it
-        rest = part[written:]
-        written = max(written - len(part), 0)
-        while rest:
-            rest = rest[os.write(fd, rest) :]
 
 
 def _holds(fd: int, status: os.stat_result, expected: bytes) -> bool:

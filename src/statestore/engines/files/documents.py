@@ -28,12 +28,18 @@ def documents_in(directory: Directory, category: str) -> list[DocumentInfo]:
     with directory.category(category) as fd:
         if fd is None:
             return []
-        found = [
-            DocumentInfo(category, entry.name[: -len(kind) - 1], kind, entry.stat(follow_symlinks=False).st_size)
-            for entry in _files(fd)
-            if (kind := document_kind(entry.name)) is not None
-        ]
+        found = [info for entry in _files(fd) if (info := _info(category, entry)) is not None]
     return sorted(found, key=lambda info: (info.name, info.kind))
+
+
+def _info(category: str, entry: os.DirEntry[str]) -> DocumentInfo | None:
+    kind = document_kind(entry.name)
+    if kind is None:
+        return None
+    try:
+        return DocumentInfo(category, entry.name[: -len(kind) - 1], kind, entry.stat(follow_symlinks=False).st_size)
+    except FileNotFoundError:
+        return None  # deleted between the scan and the look at it
 
 
 def document_kind(file: str) -> DocumentKind | None:

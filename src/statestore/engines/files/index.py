@@ -157,27 +157,28 @@ def _entry(session_id: str, examine: Examine) -> Entry | None:
 def _differences(directory: int, entries: dict[str, Entry]) -> tuple[list[str], set[str]]:
     """The session files that may not be as the index has them, and those that are gone."""
     suspects: list[str] = []
-    same = 0
+    known = 0
     with os.scandir(directory) as scan:
         for found in scan:
             session_id = found.name[:-5]
             entry = entries.get(session_id)
             if entry is not None and found.name.endswith(SUFFIX):
+                known += 1
                 try:
                     status = found.stat(follow_symlinks=False)
                 except FileNotFoundError:
-                    continue  # deleted between the scan and the look at it
+                    known -= 1  # deleted between the scan and the look at it
+                    continue
                 if (
                     entry.mtime_ns == status.st_mtime_ns
                     and entry.size == status.st_size
                     and entry.inode == status.st_ino
                     and entry.is_settled
                 ):
-                    same += 1
                     continue
             if found.name.endswith(SUFFIX):
                 suspects.append(session_id)
-    if same + len(suspects) == len(entries):
+    if known == len(entries):
         return suspects, set()
     with os.scandir(directory) as scan:
         return suspects, entries.keys() - {found.name[:-5] for found in scan if found.name.endswith(SUFFIX)}

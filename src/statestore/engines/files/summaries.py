@@ -25,7 +25,7 @@ def summary_of(image: SessionImage) -> SessionSummary:
         event_count=events,
         active_seed_id=text.fields.active_seed_id,
         active_persona_id=text.fields.active_persona_id,
-        project_id=text.fields.project_id or project_in(metadata),
+        project_id=project_in(metadata) if text.fields.project_id is None else text.fields.project_id,
         parent_session_id=text.fields.parent_session_id,
         title=title_in(metadata) or (opening_of(users[0].content) if users else None),
         size=image.identity.size,

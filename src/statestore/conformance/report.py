@@ -1,0 +1,156 @@
+"""What became of every promise: gathered while pytest runs, printed for people or as JSON."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from statestore.conformance.faces import FaceName
+
+
+class Subject(NamedTuple):
+    """The engine that is tried."""
+
+    url: str
+    faces: tuple[FaceName, ...]
+    is_shared: bool
+    """Whether all cases use one storage, which is emptied before each."""
+    examples: int | None = None
+
+
+SUBJECT: Final = pytest.StashKey[Subject]()
+
+
+@dataclass
+class Verdict:
+    """How a promise fared in one face."""
+
+    is_kept: bool = False
+    seconds: float = 0
+    error: str | None = "it was never tried"
+
+
+@dataclass
+class Promise:
+    """One case: what it promises, and how that fared."""
+
+    group: str
+    name: str
+    text: str
+    verdicts: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it held wherever it was tried, and was tried at all."""
+        return bool(self.verdicts) and all(verdict.is_kept for verdict in self.verdicts.values())
+
+
+class Report:
+    """A pytest plugin that hands the subject over and notes what becomes of it."""
+
+    def __init__(self, subject: Subject, *, is_live: bool) -> None:
+        self.subject = subject
+        self.promises: dict[str, Promise] = {}
+        self.complaints: list[str] = []
+        self._is_live = is_live
+        self._places: dict[str, tuple[Promise, Verdict]] = {}
+        self._group = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether every promise is kept, in every face, and there were any."""
+        is_complete = all(set(promise.verdicts) == set(self.subject.faces) for promise in self.promises.values())
+        all_kept = all(promise.is_kept for promise in self.promises.values())
+        return bool(self.promises) and is_complete and all_kept and not self.complaints
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Hand over what is to be tried."""
+        config.stash[SUBJECT] = self.subject
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note what could not even be collected."""
+        if not report.passed:
+            self.complaints.append(report.longreprtext)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note what will be tried; until it has been, it counts as broken."""
+        for item in session.items:
+            assert isinstance(item, pytest.Function)
+            name = item.originalname
+            promise = self.promises.setdefault(name, Promise(_group_of(item), name, _text_of(item)))
+            verdict = promise.verdicts[item.callspec.params["face"]] = Verdict()
+            self._places[item.nodeid] = promise, verdict
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note how one case fared in one face. What is skipped is not kept."""
+        promise, verdict = self._places[report.nodeid]
+        verdict.seconds += report.duration
+        if report.when == "setup":
+            verdict.is_kept, verdict.error = report.passed, None
+        if not report.passed:
+            verdict.is_kept = False
+            verdict.error = verdict.error or str(report.longreprtext or report.longrepr)
+        if report.when == "teardown" and promise.verdicts[self.subject.faces[-1]] is verdict and self._is_live:
+            self._print(promise)
+
+    def _print(self, promise: Promise) -> None:
+        if promise.group != self._group:
+            print(f"\n{promise.group}", flush=True)
+            self._group = promise.group
+        broken = {face: verdict for face, verdict in promise.verdicts.items() if not verdict.is_kept}
+        where = f" [{', '.join(broken)}]" if broken and len(broken) < len(promise.verdicts) else ""
+        print(f"  {'BROKEN' if broken else 'kept  '}  {promise.text}{where}", flush=True)
+        for face, verdict in list(broken.items())[:1]:
+            print(f"          {promise.name}[{face}]")
+            print("".join(f"          | {line}\n" for line in _last_lines(verdict.error or "")), end="", flush=True)
+
+    def summary(self) -> str:
+        """The last line."""
+        kept = sum(promise.is_kept for promise in self.promises.values())
+        total = len(self.promises)
+        said = f"{total} promises: {kept} kept, {total - kept} broken" if total else "nothing could be tried"
+        return "\n".join([*self.complaints, said])
+
+    def as_json(self, version: str) -> dict[str, Any]:
+        """The whole report as plain values."""
+        return {
+            "url": self.subject.url,
+            "statestore": version,
+            "faces": list(self.subject.faces),
+            "is_good": self.is_good,
+            "kept": sum(promise.is_kept for promise in self.promises.values()),
+            "broken": sum(not promise.is_kept for promise in self.promises.values()),
+            "complaints": self.complaints,
+            "promises": [
+                {
+                    "group": promise.group,
+                    "name": promise.name,
+                    "promise": promise.text,
+                    "is_kept": promise.is_kept,
+                    "faces": {
+                        face: {"is_kept": verdict.is_kept, "seconds": round(verdict.seconds, 4), "error": verdict.error}
+                        for face, verdict in promise.verdicts.items()
+                    },
+                }
+                for promise in self.promises.values()
+            ],
+        }
+
+
+def _group_of(item: pytest.Function) -> str:
+    """What the class that holds a case says of itself."""
+    owner = next(cls for cls in inspect.getmro(item.cls or object) if item.originalname in vars(cls))
+    return (inspect.getdoc(owner) or owner.__name__).splitlines()[0]
+
+
+def _text_of(item: pytest.Function) -> str:
+    return (inspect.getdoc(item.function) or item.originalname).splitlines()[0]
+
+
+def _last_lines(text: str) -> list[str]:
+    """The error itself, from the end of a traceback."""
+    errors = [line.removeprefix("E ").strip() for line in text.splitlines() if line.startswith("E ")]
+    return [line for line in errors if line][:8] or text.splitlines()[-8:]

@@ -1,0 +1,207 @@
+"""Many writers of one thing, in processes, threads and tasks: nobody's word is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import contestants
+import pytest
+from children import together
+
+from statestore import AsyncStateStore, PruneConfig, Session, StateStore, UserMessage
+from statestore.store import clearing
+
+START_METHODS = ("fork", "spawn")
+
+
+def _check_all_there(store: StateStore, session_id: str, writers: dict[str, int], told: dict[str, list[int]]) -> None:
+    entries = store.timeline(session_id)
+    seqs = [entry.seq for entry in entries]
+    assert seqs == sorted(set(seqs))
+    by_writer: dict[str, list[tuple[int, int]]] = {writer: [] for writer in writers}
+    for entry in entries:
+        assert isinstance(entry.record, UserMessage)
+        writer, _, turn = entry.record.content.partition(":")
+        by_writer[writer].append((int(turn), entry.seq))
+    for writer, count in writers.items():
+        assert [turn for turn, _ in by_writer[writer]] == list(range(count))
+        if writer in told:
+            assert [seq for _, seq in by_writer[writer]] == told[writer]
+    assert len(entries) == sum(writers.values())
+    assert store.check() == []
+
+
+@pytest.mark.parametrize("start_method", START_METHODS)
+def test_four_processes_append_1000_messages_and_each_is_there_once(
+    start_method: str, root: Path, store: StateStore
+) -> None:
+    store.get_or_create_session("alice", "shared")
+    writers = dict.fromkeys("ABCD", 250)
+    arguments = [(str(root), "shared", writer, count) for writer, count in writers.items()]
+    told = together(start_method, contestants.append_many, arguments)
+    _check_all_there(store, "shared", writers, dict(zip(writers, told, strict=True)))
+
+
+@pytest.mark.parametrize("start_method", START_METHODS)
+def test_four_processes_load_add_and_save_1000_messages_and_each_is_there_once(
+    start_method: str, root: Path, store: StateStore
+) -> None:
+    store.get_or_create_session("alice", "shared")
+    writers = dict.fromkeys("ABCD", 250)
+    together(
+        start_method, contestants.save_many, [(str(root), "shared", writer, count) for writer, count in writers.items()]
+    )
+    _check_all_there(store, "shared", writers, {})
+
+
+@pytest.mark.parametrize("start_method", START_METHODS)
+def test_three_processes_replace_one_document_and_no_update_is_lost(
+    start_method: str, root: Path, store: StateStore
+) -> None:
+    results = together(start_method, contestants.count_up, [(str(root), 50)] * 3)
+    successes = sorted((success for own in results for success in own), key=lambda success: success[2])
+    assert [value for _, _, value, _ in successes] == list(range(1, 151))
+    assert store.load_json("counters", "one") == 150
+    version = ""
+    for value, based_on, new_value, new_version in successes:
+        assert new_value == value + 1
+        assert based_on == version
+        version = new_version
+    assert len({new for *_, new in successes}) == 150
+
+
+def test_four_processes_with_one_new_id_get_one_session(root: Path, store: StateStore) -> None:
+    session_ids = [f"new-{number}" for number in range(25)]
+    results = together("fork", contestants.create_and_greet, [(str(root), writer, session_ids) for writer in "ABCD"])
+    for place, session_id in enumerate(session_ids):
+        session = store.load_session(session_id)
+        assert session is not None
+        assert {told[place] for told in results} == {session.created_text}
+        assert sorted(message.content for message in session.user_messages) == list("ABCD")
+
+
+def _five(store: StateStore) -> None:
+    with store.batch() as batch:
+        for name in contestants.FIVE:
+            batch.save_json("five", name, 0)
+            session = Session("alice", name)
+            session.set_metadata("title", "0")
+            batch.save_session(session)
+
+
+def test_readers_never_see_a_part_of_a_batch(root: Path, store: StateStore) -> None:
+    _five(store)
+    here = str(root)
+    work = [
+        (contestants.batch_up, (here, 40)),
+        (contestants.batch_up, (here, 40)),
+        (contestants.read_five, (here, "abcde", 2)),
+        (contestants.read_five, (here, "edcba", 2)),
+        (contestants.list_five, (here, 2)),
+    ]
+    *_, forwards, backwards, listings = together("fork", contestants.run, work)
+    for seen in (*forwards, *backwards):
+        assert seen == sorted(seen), "a document read later is older than one read before it"
+    for titles in listings:
+        assert len(titles) == 5
+        assert len(set(titles)) == 1, "a listing shows a part of a batch"
+    assert [store.load_json("five", name) for name in contestants.FIVE] == [80] * 5
+    assert store.check() == []
+
+
+def test_what_was_saved_survives_a_prune_that_runs_meanwhile(root: Path, store: StateStore) -> None:
+    here = str(root)
+    work = [
+        (contestants.revive_many, (here, "A", 100)),
+        (contestants.revive_many, (here, "B", 100)),
+        (contestants.prune_all_the_time, (here, 2)),
+    ]
+    first, second, _ = together("fork", contestants.run, work)
+    for session_id in (*first, *second):
+        session = store.load_session(session_id)
+        assert session is not None, f"{session_id} was saved, and pruned"
+        assert [message.content for message in session.user_messages] == ["I am still here"]
+    assert {summary.id for summary in store.list_sessions()} == {*first, *second}
+
+
+def test_what_was_saved_after_it_was_judged_is_not_pruned(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("idle", "revived"):
+        session = Session("alice", name)
+        session.updated_at = contestants.LONG_AGO
+        store.save_session(session)
+    judge = clearing.doomed
+
+    def judge_then_save(*arguments: object) -> object:
+        verdict = judge(*arguments)  # type: ignore[arg-type]
+        store.append("revived", UserMessage("wait"))
+        return verdict
+
+    monkeypatch.setattr(clearing, "doomed", judge_then_save)
+    assert store.prune_sessions(PruneConfig(max_sessions=0, ttl_hours=1)) == 1
+    assert [summary.id for summary in store.list_sessions()] == ["revived"]
+
+
+def test_four_processes_open_one_store_at_the_same_time(root: Path, store: StateStore) -> None:
+    assert together("fork", contestants.open_many, [(str(root), 100)] * 4) == [100] * 4
+    assert store.check() == []
+
+
+def test_listing_works_while_documents_come_and_go(root: Path, store: StateStore) -> None:
+    here = str(root)
+    work = [
+        (contestants.create_and_delete, (here, "A", 300)),
+        (contestants.create_and_delete, (here, "B", 300)),
+        (contestants.list_all_the_time, (here, 2)),
+    ]
+    *_, listings = together("fork", contestants.run, work)
+    assert listings > 0
+    assert store.list_category("come-and-go") == []
+
+
+def test_eight_threads_append_400_messages_through_one_store(store: StateStore) -> None:
+    store.get_or_create_session("alice", "shared")
+    told: dict[str, list[int]] = {}
+
+    def append(writer: str) -> None:
+        told[writer] = [store.append("shared", UserMessage(f"{writer}:{turn}"))[0] for turn in range(50)]
+
+    threads = [threading.Thread(target=append, args=(writer,)) for writer in "ABCDEFGH"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    _check_all_there(store, "shared", dict.fromkeys("ABCDEFGH", 50), told)
+
+
+def test_eight_threads_that_save_one_object_store_each_message_once(store: StateStore) -> None:
+    session = store.get_or_create_session("alice", "shared")
+
+    def talk(writer: str) -> None:
+        for turn in range(25):
+            session.add_user_message(f"{writer}:{turn}")
+            store.save_session(session)
+
+    threads = [threading.Thread(target=talk, args=(writer,)) for writer in "ABCDEFGH"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    _check_all_there(store, "shared", dict.fromkeys("ABCDEFGH", 25), {})
+
+
+def test_sixty_four_tasks_append_and_each_message_is_there_once(root: Path, store: StateStore) -> None:
+    writers = {f"task{number}": 6 for number in range(64)}
+
+    async def contest() -> dict[str, list[int]]:
+        async with AsyncStateStore.open(root) as shared:
+            await shared.get_or_create_session("alice", "shared")
+
+            async def append(writer: str) -> list[int]:
+                return [(await shared.append("shared", UserMessage(f"{writer}:{turn}")))[0] for turn in range(6)]
+
+            told = await asyncio.gather(*map(append, writers))
+            return dict(zip(writers, told, strict=True))
+
+    _check_all_there(store, "shared", writers, asyncio.run(contest()))

@@ -1,0 +1,221 @@
+"""Listing reads a session file once, until it changes; and notices every change."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import contestants
+import dying
+import pytest
+import rust_program
+from bad_bytes import session_text
+from children import fresh_interpreter, together
+
+from statestore import Session, StateStore, StoreUnavailable, UserMessage
+from statestore.seedform.text import SessionText
+
+MANY = 5_000
+LONG_AGO_NS = 1_600_000_000_000_000_000
+
+
+class Parsed:
+    """How many session files were parsed since the last look."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._count = 0
+        original = SessionText.__init__
+
+        def counted(text: SessionText, *arguments: Any) -> None:
+            self._count += 1
+            original(text, *arguments)
+
+        monkeypatch.setattr(SessionText, "__init__", counted)
+
+    def take(self) -> int:
+        count, self._count = self._count, 0
+        return count
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Parsed]:
+    yield Parsed(monkeypatch)
+    monkeypatch.undo()
+
+
+def _fill(root: Path, count: int) -> None:
+    """Session files as the Rust program left them, some time ago."""
+    text = session_text("ID")
+    (root / "sessions").mkdir(parents=True)
+    for number in range(count):
+        session_id = f"session-{number:04}"
+        path = root / "sessions" / f"{session_id}.json"
+        path.write_bytes(text.replace(b'"ID"', f'"{session_id}"'.encode()))
+        os.utime(path, ns=(LONG_AGO_NS, LONG_AGO_NS + number))
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("many") / "state"
+    _fill(root, MANY)
+    return root
+
+
+def test_five_thousand_sessions_are_parsed_once(many: Path, parsed: Parsed) -> None:
+    with StateStore.open(many) as store:
+        first = store.list_sessions()
+        assert len(first) == MANY
+        assert parsed.take() == MANY
+        assert store.list_sessions() == first
+        assert store.count_sessions() == MANY
+        assert len(store.list_sessions(limit=50)) == 50
+        assert len(store.list_sessions(order="id", after=first[0].cursor, limit=10)) == 10
+        assert parsed.take() == 0
+    with StateStore.open(many) as store:
+        assert store.list_sessions() == first
+        assert parsed.take() == 0
+    assert fresh_interpreter("count_parsed.py", str(many)) == {"listed": MANY, "parsed": 0}
+
+    rust_program.say(many, "session-0042", "more")
+    with StateStore.open(many) as store:
+        again = store.list_sessions()
+        assert parsed.take() == 1
+        assert {summary.id for summary in set(again) - set(first)} == {"session-0042"}
+        assert again[0].id == "session-0042"
+        assert again[0].message_count == 2
+
+    for path in (many / ".statestore").glob("index.db*"):
+        path.unlink()
+    with StateStore.open(many) as store:
+        assert store.list_sessions() == again
+        assert parsed.take() == MANY
+        store.list_sessions()
+        assert parsed.take() == 0
+
+
+def test_a_session_that_went_and_one_that_came_are_both_noticed(root: Path, parsed: Parsed) -> None:
+    _fill(root, 5)
+    with StateStore.open(root) as store:
+        store.list_sessions()
+        (root / "sessions" / "session-0003.json").rename(root / "sessions" / "session-0005.json")
+        rust_program.write(root / "sessions" / "session-0005.json", session_text("session-0005"))
+        expected = [f"session-{number:04}" for number in (0, 1, 2, 4, 5)]
+        for _ in range(2):
+            assert [summary.id for summary in store.list_sessions(order="id")] == expected
+        store.delete_session("session-0000")
+        store.get_or_create_session("alice", "session-0006")
+        expected = [*expected[1:], "session-0006"]
+        for _ in range(2):
+            assert [summary.id for summary in store.list_sessions(order="id")] == expected
+    with StateStore.open(root) as store:
+        assert [summary.id for summary in store.list_sessions(order="id")] == expected
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_processes_that_build_the_index_at_once_all_list_everything(start_method: str, root: Path) -> None:
+    _fill(root, 300)
+    listings = together(start_method, contestants.list_once, [(str(root),)] * 4)
+    expected = [[f"session-{number:04}", 1] for number in range(300)]
+    for listing in listings:
+        assert json.loads(json.dumps(listing)) == expected
+
+
+def _rewritten(path: Path, text: bytes) -> None:
+    """Write in place, as an editor may; then make it look as if nothing had happened, as a coarse clock may."""
+    status = path.stat()
+    path.write_bytes(text)
+    os.utime(path, ns=(status.st_mtime_ns, status.st_mtime_ns))
+    assert path.stat().st_size == status.st_size
+    assert path.stat().st_ino == status.st_ino
+
+
+def test_a_file_rewritten_within_a_tick_of_the_clock_is_not_missed(root: Path, store: StateStore) -> None:
+    (root / "sessions").mkdir()
+    path = root / "sessions" / "one.json"
+    for turn in range(50):
+        path.unlink(missing_ok=True)
+        path.write_bytes(session_text("one", metadata={"title": f"first {turn:02}"}))
+        is_young = time.time_ns() - path.stat().st_mtime_ns < 5_000_000
+        assert store.list_sessions()[0].title == f"first {turn:02}"
+        if is_young and time.time_ns() - path.stat().st_mtime_ns < 10_000_000:
+            _rewritten(path, session_text("one", metadata={"title": f"later {turn:02}"}))
+            assert store.list_sessions()[0].title == f"later {turn:02}"
+
+
+def test_a_file_listed_while_it_was_young_is_not_read_for_ever(
+    root: Path, store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.get_or_create_session("alice", "one")
+    store.list_sessions()
+    written = (root / "sessions" / "one.json").stat().st_mtime_ns
+    while time.time_ns() - written < 60_000_000:
+        store.list_sessions()
+    opened: list[Any] = []
+    original = os.open
+
+    def noting(path: Any, *arguments: Any, **options: Any) -> int:
+        opened.append(path)
+        return original(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", noting)
+    assert len(store.list_sessions()) == 1
+    monkeypatch.undo()
+    assert "one.json" not in opened
+
+
+def test_a_session_that_could_not_be_read_for_a_moment_is_listed_again(root: Path) -> None:
+    _fill(root, 20)
+    expected = [f"session-{number:04}" for number in range(20)]
+    with StateStore.open(root) as store:
+        for nth in range(1, 30):
+            for path in (root / ".statestore").glob("index.db*"):
+                path.unlink()
+            with StateStore.open(root) as other:
+                dying.fail_at(nth, ("open",), errno.EMFILE)
+                with suppress(StoreUnavailable):
+                    other.list_sessions()
+                dying.restore()
+                assert [summary.id for summary in other.list_sessions(order="id")] == expected
+            with StateStore.open(root) as fresh:
+                assert [summary.id for summary in fresh.list_sessions(order="id")] == expected
+        assert [summary.id for summary in store.list_sessions(order="id")] == expected
+
+
+def test_a_listing_after_a_save_shows_what_was_saved(store: StateStore) -> None:
+    for turn in range(1, 40):
+        store.get_or_create_session("alice", f"s{turn % 5}")
+        store.append(f"s{turn % 5}", UserMessage(str(turn)))
+        assert store.list_sessions()[0].id == f"s{turn % 5}"
+        counts = {summary.id: summary.message_count for summary in store.list_sessions()}
+        assert sum(counts.values()) == turn
+
+
+def test_sessions_written_while_others_list_are_all_listed_in_the_end(root: Path, store: StateStore) -> None:
+    work: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+        (contestants.save_sessions, (str(root), "A", 100)),
+        (contestants.save_sessions, (str(root), "B", 100)),
+        (contestants.list_until_done, (str(root), 2)),
+        (contestants.list_until_done, (str(root), 2)),
+    ]
+    *_, first, second = together("fork", contestants.run, work)
+    expected = sorted(f"{writer}-{number}" for writer in "AB" for number in range(100))
+    assert sorted(first) == sorted(second) == expected
+    assert sorted(summary.id for summary in store.list_sessions()) == expected
+
+
+def test_the_index_of_a_store_opened_for_reading_is_left_as_it_is(root: Path) -> None:
+    _fill(root, 5)
+    with StateStore.open(root) as store:
+        store.list_sessions()
+        store.save_session(Session("alice", "new"))
+    index = root / ".statestore" / "index.db"
+    before = index.stat().st_mtime_ns, index.read_bytes()
+    with StateStore.open(root, read_only=True) as store:
+        assert len(store.list_sessions()) == 6
+    assert (index.stat().st_mtime_ns, index.read_bytes()) == before

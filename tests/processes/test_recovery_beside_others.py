@@ -1,0 +1,198 @@
+"""A writer died in a batch, and another program changed a file before anybody finished it: both are kept."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import deeds
+import dying
+import msgspec
+import pytest
+import rust_program
+from children import forked
+from contents import leftovers, snapshot
+
+from statestore import AgentResponse, CorruptSession, Session, StateStore, StoreUnavailable
+from statestore.records import decode_body
+
+
+def _batch(store: StateStore) -> Callable[[], object]:
+    """Changes a session and two documents; a new session and a new document besides."""
+    session = store.load_session("first")
+    assert session is not None
+    session.add_user_message("ours")
+    session.add_event("tool", {"z": 1, "a": 2})
+    session.set_metadata("colour", "blue")
+    new = Session("alice", "new")
+    new.add_user_message("hello")
+
+    def commit() -> None:
+        with store.batch() as batch:
+            batch.save_session(session)
+            batch.save_session(new)
+            batch.save_markdown("notes", "replaced", "ours")
+            batch.save_markdown("notes", "new", "ours")
+
+    return commit
+
+
+def _left_by_the_dead(place: Path, prepared: Callable[[StateStore], Callable[[], object]]) -> list[Path]:
+    """Directories with a journal, one for each point at which the writer of a batch may have died."""
+    root = place / "state"
+    found: list[Path] = []
+    for nth in range(1, 200):
+        shutil.rmtree(root, ignore_errors=True)
+        with StateStore.open(root, durability="relaxed") as store:
+            deeds.furnish(store)
+
+        def work(acknowledge: Callable[[str], None], nth: int = nth) -> None:
+            store = StateStore.open(root)
+            commit = prepared(store)
+            dying.die_before(nth)
+            commit()
+            acknowledge("done")
+
+        ended = forked(work)
+        assert not ended.error, ended.error
+        if not ended.was_killed:
+            assert len(found) > 3
+            return found
+        if "journal" in leftovers(root):
+            found.append(place / f"dead-{nth}")
+            shutil.copytree(root, found[-1])
+    pytest.fail("the batch never came to its end")
+
+
+@pytest.fixture(scope="module")
+def graves(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """What the dead left of the batch above; to be copied."""
+    return _left_by_the_dead(tmp_path_factory.mktemp("graves"), _batch)
+
+
+@pytest.fixture
+def dead_batches(graves: list[Path], tmp_path: Path) -> list[Path]:
+    """A copy of each, for one test."""
+    return [Path(shutil.copytree(grave, tmp_path / grave.name)) for grave in graves]
+
+
+def _said(store: StateStore, session_id: str) -> list[str]:
+    session = store.load_session(session_id)
+    assert session is not None
+    return [message.content for message in session.user_messages]
+
+
+def test_another_programs_message_and_our_batch_are_both_there_once(dead_batches: list[Path]) -> None:
+    for dead in dead_batches:
+        rust_program.say(dead, "first", "theirs")
+        with StateStore.open(dead) as store:
+            session = store.load_session("first")
+            assert session is not None
+            assert sorted(_said(store, "first")) == ["first: question", "ours", "theirs"]
+            assert [event.data for event in session.events] == [{"name": "first"}, {"z": 1, "a": 2}]
+            assert session.metadata == {"colour": "blue"}
+            assert _said(store, "new") == ["hello"]
+            assert [store.load_markdown("notes", name) for name in ("replaced", "new")] == ["ours", "ours"]
+            assert leftovers(dead) == []
+            assert store.check() == []
+
+
+def test_another_programs_later_word_on_a_document_stays(dead_batches: list[Path]) -> None:
+    for dead in dead_batches:
+        rust_program.write(dead / "notes" / "replaced.md", b"theirs")
+        with StateStore.open(dead) as store:
+            assert store.load_markdown("notes", "replaced") == "theirs"
+            assert _said(store, "first") == ["first: question", "ours"]
+            assert leftovers(dead) == []
+
+
+def test_a_response_with_fields_that_the_other_program_drops_is_there_once(tmp_path: Path) -> None:
+    body = '{"content":"ours","timestamp":"2026-01-01T00:00:00.123456Z","tokens":7}'
+
+    def prepared(store: StateStore) -> Callable[[], object]:
+        session = store.load_session("first")
+        response = decode_body("agent", body.encode())
+        assert session is not None
+        assert isinstance(response, AgentResponse)
+        assert msgspec.json.decode(body)["tokens"] == response.extra["tokens"]
+        session.add_agent_response(response)
+
+        def commit() -> None:
+            with store.batch() as batch:
+                batch.save_session(session)
+                batch.save_markdown("notes", "new", "ours")
+
+        return commit
+
+    for dead in _left_by_the_dead(tmp_path, prepared):
+        rust_program.say(dead, "first", "theirs")
+        with StateStore.open(dead) as store:
+            session = store.load_session("first")
+            assert session is not None
+            assert [response.content for response in session.agent_responses].count("ours") == 1
+
+
+def test_what_the_other_program_added_after_our_rewrite_of_history_stays(tmp_path: Path) -> None:
+    def prepared(store: StateStore) -> Callable[[], object]:
+        session = store.load_session("first")
+        assert session is not None
+        del session.events[-1]
+
+        def commit() -> None:
+            with store.batch() as batch:
+                batch.save_session(session)
+                batch.save_markdown("notes", "new", "ours")
+
+        return commit
+
+    for dead in _left_by_the_dead(tmp_path, prepared):
+        rust_program.say(dead, "first", "theirs")
+        with StateStore.open(dead) as store:
+            assert _said(store, "first") == ["first: question", "theirs"]
+
+
+def test_a_new_file_that_was_deleted_meanwhile_does_not_stop_the_store(dead_batches: list[Path]) -> None:
+    for dead in dead_batches:
+        for name in ("notes/new.md", "sessions/new.json"):
+            (dead / name).unlink(missing_ok=True)
+        with StateStore.open(dead) as store:
+            assert _said(store, "first") == ["first: question", "ours"]
+            assert store.load_markdown("notes", "replaced") == "ours"
+            assert leftovers(dead) == []
+
+
+def test_a_file_that_was_put_back_as_it_was_does_not_stop_the_store(dead_batches: list[Path]) -> None:
+    for dead in dead_batches:
+        rust_program.write(dead / "notes" / "replaced.md", b"old")
+        with StateStore.open(dead) as store:
+            assert store.load_markdown("notes", "replaced") in ("old", "ours")
+            assert _said(store, "first") == ["first: question", "ours"]
+            assert leftovers(dead) == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{\n  "id": 7\n}'], ids=["empty", "cut", "array", "no session"])
+def test_a_session_that_was_damaged_meanwhile_does_not_stop_the_others(damage: bytes, dead_batches: list[Path]) -> None:
+    for dead in dead_batches[::3]:
+        rust_program.write(dead / "sessions" / "first.json", damage)
+        with StateStore.open(dead) as store:
+            assert _said(store, "second") == ["second: question"]
+            assert store.load_markdown("notes", "replaced") == "ours"
+            with pytest.raises(CorruptSession, match=r"first\.json"):
+                store.load_session("first")
+            assert (dead / "sessions" / "first.json").read_bytes() == damage
+            assert leftovers(dead) == []
+
+
+def test_a_store_opened_for_reading_says_that_a_batch_is_unfinished_and_changes_nothing(
+    dead_batches: list[Path],
+) -> None:
+    dead = dead_batches[0]
+    before = snapshot(dead), json.dumps(leftovers(dead))
+    with (
+        StateStore.open(dead, read_only=True) as store,
+        pytest.raises(StoreUnavailable, match="open it once for writing"),
+    ):
+        store.load_session("first")
+    assert (snapshot(dead), json.dumps(leftovers(dead))) == before
