@@ -67,7 +67,7 @@ def _checked_members(value: dict[Any, Any], where: str, depth: int) -> dict[str,
     return {str.__str__(k): _checked(v, f"{where}.{k}", depth - 1) for k, v in value.items()}
 
 
-def _checked_other(value: object, where: str, depth: int) -> Any:
+def _checked_other(value: Any, where: str, depth: int) -> Any:
     """What is no plain value: a moment, or something that msgspec can take apart."""
     if isinstance(value, datetime):
         try:
@@ -75,7 +75,8 @@ def _checked_other(value: object, where: str, depth: int) -> Any:
         except InvalidValue as error:
             raise InvalidValue(f"{where}: {error}") from None
     if isinstance(value, _NOT_JSON):
-        raise InvalidValue(f"{where}: {type(value).__name__} is not JSON: use a list or a text, or save_bytes")
+        found = cast("object", value)
+        raise InvalidValue(f"{where}: {type(found).__name__} is not JSON: use a list or a text, or save_bytes")
     try:
         plain = msgspec.to_builtins(value, builtin_types=(datetime,), enc_hook=_refuse)
     except (TypeError, NotImplementedError, msgspec.MsgspecError, OverflowError) as error:

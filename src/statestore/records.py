@@ -59,6 +59,11 @@ class _Record(Struct, frozen=True, metaclass=_Checked):
     def __hash__(self) -> int:
         return hash(_identity(self))
 
+    def __repr__(self) -> str:
+        fields = msgspec.json.decode(_identity(self)[1])
+        shown = ", ".join(f"{name}={value!r}" for name, value in fields.items() if value is not None)
+        return f"{type(self).__name__.removeprefix('_Verbatim')}({shown})"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return decode_body, _identity(self)
 
@@ -119,17 +124,13 @@ class AgentResponse(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
         evaluation_passed: bool | None = None,
         timestamp: datetime | None = None,
     ) -> tuple[object, ...]:
-        texts = {"session_id": session_id, "seed_id": seed_id, "phase_reached": phase_reached}
-        for name, text in texts.items():
-            if text is not None:
-                check_text(text, f"a response's {name}")
         if evaluation_passed is not None and type(evaluation_passed) is not bool:
             raise InvalidValue("a response's evaluation_passed is True, False or None")
         return (
             check_text(content, "a response's content"),
-            session_id,
-            seed_id,
-            phase_reached,
+            None if session_id is None else check_text(session_id, "a response's session_id"),
+            None if seed_id is None else check_text(seed_id, "a response's seed_id"),
+            None if phase_reached is None else check_text(phase_reached, "a response's phase_reached"),
             evaluation_passed,
             _stamp(timestamp),
         )
@@ -148,7 +149,7 @@ class Event(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
 
     @staticmethod
     def _fields_of(kind: str, data: Any = None, timestamp: datetime | None = None) -> tuple[object, ...]:
-        check_label(kind, "an event's kind", may_be_empty=False)
+        kind = check_label(kind, "an event's kind", may_be_empty=False)
         if kind in (USER, AGENT):
             raise InvalidValue(f"an event's kind cannot be {kind!r}: that is what the two message lists hold")
         return kind, Raw(json_text(data, "an event's data")), _stamp(timestamp)

@@ -27,13 +27,13 @@ def __getattr__(name: str) -> Any:
     """Load the suite when it is asked for: by then pytest is running, and can make its asserts speak."""
     if name != "EngineContract":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import pkgutil  # noqa: PLC0415
-    import sys  # noqa: PLC0415
+    import pkgutil
+    import sys
 
-    import pytest  # noqa: PLC0415
+    import pytest
 
     modules = (f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__))
     pytest.register_assert_rewrite(*(module for module in modules if module not in sys.modules))
-    from statestore.conformance.suite import EngineContract  # noqa: PLC0415
+    from statestore.conformance.suite import EngineContract
 
     return EngineContract

@@ -31,7 +31,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("url", help="memory:, file:{place}, or the URL of an empty store")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument("--examples", type=int, metavar="N", help="how many histories the state machine tries in each face")
+    parser.add_argument(
+        "--examples", type=int, metavar="N", help="how many histories the state machine tries in each face"
+    )
     options = parser.parse_args(arguments)
     if not all(map(find_spec, ("pytest", "hypothesis"))):
         parser.error(NOT_INSTALLED)

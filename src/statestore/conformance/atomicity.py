@@ -78,7 +78,9 @@ class AtomicityCases(Contract):
         await bench.commit(created("gone"))
         batch: list[Change] = [DeleteCategory("gone"), DeleteDocument("notes", "gone", "json"), DeleteSession("gone")]
         batch += [put(f"n{index}", str(index).encode()) for index in range(20)]
-        batch += [created(f"s{index:02}", user(f"hello {index}"), event("tool", index), at=index) for index in range(20)]
+        batch += [
+            created(f"s{index:02}", user(f"hello {index}"), event("tool", index), at=index) for index in range(20)
+        ]
         outcomes = await bench.commit(*batch)
         assert [outcome.deleted for outcome in outcomes] == [1, 1, 1] + [0] * 40
         assert [outcome.seqs for outcome in outcomes[23:]] == [(1, 2)] * 20

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 from statestore.engine import (
     NOTHING,
+    Change,
     ChangeSession,
     DocumentQuery,
     Engine,
     NewRecord,
     NewSession,
+    PreconditionFailed,
     PutDocument,
     Requires,
     SessionQuery,
@@ -49,7 +51,9 @@ def agent(content: str, at: int | str = 0, *, key: str | None = None, seq: int |
     return verbatim("agent", compact_json(body), when, key=key, seq=seq)
 
 
-def event(kind: str, data: Any = None, at: int | str = 0, *, key: str | None = None, seq: int | None = None) -> NewRecord:
+def event(
+    kind: str, data: Any = None, at: int | str = 0, *, key: str | None = None, seq: int | None = None
+) -> NewRecord:
     """Something that happened."""
     when = at if isinstance(at, str) else moment(at)
     return verbatim(kind, compact_json({"kind": kind, "data": data, "timestamp": when}), when, key=key, seq=seq)
@@ -146,6 +150,18 @@ async def document_of(engine: Engine, name: str, kind: DocumentKind = "json", ca
     document = await engine.get_document(category, name, kind)
     assert document is not None, f"{category}/{name}.{kind} is not there"
     return document
+
+
+async def happens(engine: Engine, *batch: Change) -> bool:
+    """Whether a batch of things that must be new was first; if not, that is what it is told."""
+    try:
+        await engine.commit(batch)
+    except PreconditionFailed as failed:
+        reasons = {failure.reason for failure in failed.failures}
+    else:
+        return True
+    assert reasons == {"exists"}
+    return False
 
 
 async def everything_in(engine: Engine) -> dict[str, Any]:

@@ -38,11 +38,10 @@ class Double:
     def of(cls, kept: Kept, last: int | None = None) -> Double:
         """What loading a session gives."""
         records = kept.records if last is None else kept.records[max(0, len(kept.records) - last) :]
-        first = records[0].seq if records else kept.next_seq
         double = cls(kept.id, kept.user_id, kept.created, kept.updated, dict(kept.fields), version=kept.version)
         double.metadata = copy.deepcopy(kept.metadata)
         double.told = copy.deepcopy(records)
-        double.is_part = last is not None and (first or 0) > 1
+        double.is_part = last is not None
         double._note_saved()
         return double
 
@@ -91,7 +90,7 @@ class Double:
             return
         if self.is_rewriting and self.is_stale:
             raise Refused("conflict")
-        if not self._is_changed():
+        if not self._is_changed() and not (recreate and kept is None):
             return
         if kept is None or kept.user_id != self.user_id:
             if not recreate or self.is_part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from statestore.conformance.bench import Bench
 from statestore.conformance.changes import appended, created, moment, session_of, user, verbatim
@@ -24,10 +24,19 @@ BODIES: Final = (
     ("user", b'{"content":"\\u00e9 \\/ \\ud83d\\ude00 \\u0000 \\b\\f\\n\\r\\t\\"\\\\","timestamp":"%s"}'),
     ("user", '{"content":"é 東京 \U0001f600 \u2028","timestamp":"%s"}'.encode()),
     ("user", b'{"content":"","timestamp":"%s"}'),
-    ("user", b'{"content":"x","timestamp":"%s","odd":[1e16,-0.0,1E5,0.10,1e400,18446744073709551615,1e-7,100000000000000000000]}'),
+    (
+        "user",
+        b'{"content":"x","timestamp":"%s","odd":[1e16,-0.0,1E5,0.10,1e400,18446744073709551615,1e-7,100000000000000000000]}',
+    ),
     ("user", b'{"content":"x","timestamp":"%s","attachments":[{"b":1,"a":{},"b":2},[],null,true]}'),
-    ("agent", b'{"content":"x","session_id":null,"seed_id":null,"phase_reached":null,"evaluation_passed":null,"timestamp":"%s"}'),
-    ("agent", b'{"content":"x","session_id":"s","seed_id":"","phase_reached":"p","evaluation_passed":false,"timestamp":"%s"}'),
+    (
+        "agent",
+        b'{"content":"x","session_id":null,"seed_id":null,"phase_reached":null,"evaluation_passed":null,"timestamp":"%s"}',
+    ),
+    (
+        "agent",
+        b'{"content":"x","session_id":"s","seed_id":"","phase_reached":"p","evaluation_passed":false,"timestamp":"%s"}',
+    ),
     ("agent", b'{"content":"optional ones left out","timestamp":"%s"}'),
     ("agent", b'{"content":"x","timestamp":"%s","seed_id":null,"usage":{"tokens":1E2},"kind":"x"}'),
     ("tool", b'{"kind":"tool","data":{"args":[-0.0,1E5],"\\u00e9":"\\/"},"timestamp":"%s"}'),
@@ -185,7 +194,7 @@ class FidelityCases(Contract):
     @case
     async def test_what_lies_at_the_edge_of_json_is_kept(self, bench: Bench) -> None:
         """Through the store, too: 64 bits, deep nesting, small fractions, control characters, empty things."""
-        value = {
+        value: dict[str, Any] = {
             "u64": 2**64 - 1,
             "i64": -(2**63),
             "fractions": [0.1, 1e-300, 1.7976931348623157e308, -0.0, 5e-324, 1.0],
@@ -193,13 +202,13 @@ class FidelityCases(Contract):
             "empty": ["", {}, [], None, False],
             "": {" ": 0},
         }
-        nested: object = value
+        nested: Any = value
         for _ in range(90):
             nested = [nested]
         session = Session.with_id("alice", "s")
         session.add_event("tool", nested)
         session.set_metadata("value", nested)
-        session.add_user_message(value["text"])  # type: ignore[arg-type]
+        session.add_user_message(value["text"])
         await bench.store.save_session(session)
         await bench.store.save_json("notes", "n", nested)
         await bench.reopen()

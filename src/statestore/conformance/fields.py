@@ -62,7 +62,23 @@ class FieldCases(Contract):
     @case
     async def test_odd_metadata_keys_are_keys(self, bench: Bench) -> None:
         """Metadata keys are any text: empty, quoted, like a field, like a number."""
-        keys = ["", " ", "a.b", 'q"', "\\", "\n", "é", "e\u0301", "id", "user_messages", "__proto__", "10", "9", "$", "東"]
+        keys = [
+            "",
+            " ",
+            "a.b",
+            'q"',
+            "\\",
+            "\n",
+            "é",
+            "e\u0301",
+            "id",
+            "user_messages",
+            "__proto__",
+            "10",
+            "9",
+            "$",
+            "東",
+        ]
         await bench.commit(created("s", metadata={key: str(index).encode() for index, key in enumerate(keys)}))
         await bench.reopen()
         session = await bench.store.load_session("s")

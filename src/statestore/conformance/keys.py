@@ -19,7 +19,9 @@ class KeyCases(Contract):
     @case
     async def test_a_known_key_is_acknowledged_and_not_stored(self, bench: Bench) -> None:
         """An append with a key that is there gets the old number, in any kind and any later commit."""
-        await bench.commit(created("s", user("one", key="k1"), agent("two", key="k2"), event("tool", "three", key="k3")))
+        await bench.commit(
+            created("s", user("one", key="k1"), agent("two", key="k2"), event("tool", "three", key="k3"))
+        )
         expected = await lines_of(bench.engine, "s")
         for key, seq in (("k1", 1), ("k2", 2), ("k3", 3)):
             for record in (user("other", key=key), agent("other", key=key), event("other", "other", key=key)):
@@ -115,8 +117,8 @@ class KeyCases(Contract):
         """Of many who append the same key at the same time, one stores it and all hear its number."""
         await bench.commit(created("s", user("before")))
 
-        async def append() -> list[int]:
-            return [await bench.store.append("s", UserMessage("x"), keys=[f"k{n}"]) for n in range(5)]  # type: ignore[misc]
+        async def append() -> list[list[int]]:
+            return [await bench.store.append("s", UserMessage("x"), keys=[f"k{n}"]) for n in range(5)]
 
         answers = await bench.together(*[append] * 6)
         assert all(answer == answers[0] for answer in answers)

@@ -201,7 +201,7 @@ class ListingCases(Contract):
 
     @case
     async def test_a_title_follows_what_is_said(self, bench: Bench) -> None:
-        """The title is that of the first message there is, through appends, rewinds, edits and a title set and unset."""
+        """The title is that of the first message there is, through appends, rewinds, edits and a given title"""
         store = bench.store
         await store.save_session(Session.with_id(ALICE, "s"))
         assert await _title(bench) is None

@@ -145,7 +145,9 @@ class NameCases(Contract):
             session_id = f"s{index}"
             await bench.commit(created(session_id, user_id=label, metadata={label: b'"value"'}))
             await bench.commit(
-                ChangeSession(session_id, created("s").updated, set_fields={"project_id": label, "active_seed_id": label})
+                ChangeSession(
+                    session_id, created("s").updated, set_fields={"project_id": label, "active_seed_id": label}
+                )
             )
             name = label or "kind"
             await bench.commit(appended(session_id, event(name, label, key=name)))

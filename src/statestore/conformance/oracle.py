@@ -10,7 +10,7 @@ import copy
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 Reason = Literal["exists", "missing", "version", "owner"]
 
@@ -77,8 +77,8 @@ class Kept:
             return self.fields["project_id"]
         if isinstance(single, str) and single:
             return single
-        first: Any = several.split(",") if isinstance(several, str) else several
-        first = first[0] if isinstance(first, list) and first else None
+        names = cast("list[Any]", several if isinstance(several, list) else str(several or "").split(","))
+        first = names[0] if names and isinstance(several, (str, list)) else None
         return first.strip() or None if isinstance(first, str) else None
 
 
@@ -185,8 +185,12 @@ class Oracle:
 
     def objections(self, batch: list[Wish]) -> list[tuple[int, Reason]]:
         """The changes that cannot be made, and why."""
-        found = [(index, self._objection(wish)) for index, wish in enumerate(batch)]
-        return [(index, reason) for index, reason in found if reason is not None]
+        found: list[tuple[int, Reason]] = []
+        for index, wish in enumerate(batch):
+            reason = self._objection(wish)
+            if reason is not None:
+                found.append((index, reason))
+        return found
 
     def _objection(self, wish: Wish) -> Reason | None:
         owner: str | None = None

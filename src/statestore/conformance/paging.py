@@ -36,7 +36,9 @@ class PagingCases(Contract):
         )
         for order in ("updated", "id"):
             assert len(await _paged(bench, 3, order, user_id=ALICE)) == 10
-            assert set(await _paged(bench, 3, order, user_id=ALICE)).isdisjoint(await _paged(bench, 3, order, user_id=BOB))
+            assert set(await _paged(bench, 3, order, user_id=ALICE)).isdisjoint(
+                await _paged(bench, 3, order, user_id=BOB)
+            )
 
     @case
     async def test_a_nanosecond_separates_pages(self, bench: Bench) -> None:

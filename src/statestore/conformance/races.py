@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from statestore.conformance.bench import Bench
-from statestore.conformance.changes import ALICE, created, document_of, put, said_in, session_of, user
+from statestore.conformance.changes import ALICE, created, document_of, happens, put, said_in, session_of, user
 from statestore.conformance.contract import Contract, case
-from statestore.engine import Change, PreconditionFailed, Requires, SessionQuery
+from statestore.engine import Change, Requires, SessionQuery
 from statestore.errors import DocumentConflict
 from statestore.records import UserMessage
 from statestore.session import Session
@@ -140,12 +140,7 @@ class RaceCases(Contract):
             batch: list[Change] = [created(f"s{n}", user(f"by {writer}"), requires=Requires(absent=True))]
             if bench.spans:
                 batch.append(put(f"n{n}", str(writer).encode(), Requires(absent=True)))
-            try:
-                await bench.engine.commit(batch)
-            except PreconditionFailed as failed:
-                assert {failure.reason for failure in failed.failures} == {"exists"}
-                return False
-            return True
+            return await happens(bench.engine, *batch)
 
         for n in range(ROUNDS):
             won = await bench.together(*(partial(create, writer, n) for writer in range(WRITERS)))
@@ -204,7 +199,7 @@ async def _call_off(bench: Bench, batch: list[Change], turns: int) -> None:
         await _cancel_after(asyncio.ensure_future(bench.engine.commit(batch)), turns)
 
 
-async def _cancel_after(task: asyncio.Future[object], turns: int) -> None:
+async def _cancel_after(task: asyncio.Future[Any], turns: int) -> None:
     for _ in range(turns):
         await asyncio.sleep(0)
     task.cancel()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from statestore.conformance.bench import Bench
@@ -19,7 +21,7 @@ from statestore.conformance.changes import (
     user,
 )
 from statestore.conformance.contract import Contract, case
-from statestore.engine import DeleteSession, SessionQuery
+from statestore.engine import DeleteSession, NewRecord, SessionQuery
 
 CONVERSATION: Final = (
     user("u1", 1),
@@ -53,14 +55,14 @@ class RecordCases(Contract):
     @case
     async def test_order_is_the_order_of_arrival(self, bench: Bench) -> None:
         """Records keep the order they came in, though timestamps go backwards, are equal, or lie in the future."""
-        times = (
+        times: tuple[list[int | str], ...] = (
             [9, 8, 7, 6, 5, 4, 3, 2],
             [5] * 8,
             [5, 1, 5, 1, 9, 9, 1, 2],
             ["2999-12-31T23:59:59Z", "1970-01-01T00:00:00Z", 5, "1969-12-31T23:59:59.999999999Z"] * 2,
             [moment(5, f".00000000{digit}") for digit in "76543210"],
         )
-        makers = (user, agent, lambda said, at: event("tool", said, at))  # type: ignore[misc]
+        makers: tuple[Callable[[str, int | str], NewRecord], ...] = (user, agent, partial(event, "tool"))
         for index, moments in enumerate(times):
             for single in (False, True):
                 session_id = f"s{index}{single}"

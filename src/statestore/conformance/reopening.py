@@ -19,7 +19,9 @@ from statestore.engine import (
 )
 
 HISTORY: list[Change] = [
-    created("s1", user("one", key="k1"), agent("two"), event("tool", {"n": 1}), at=1, metadata={"b": b"1.0", "a": b"2"}),
+    created(
+        "s1", user("one", key="k1"), agent("two"), event("tool", {"n": 1}), at=1, metadata={"b": b"1.0", "a": b"2"}
+    ),
     created("s2", user("x"), user_id="bob", at=2, fields={"project_id": "p"}),
     created("s3", at=3),
     put("n", b'{"a": 1}'),
@@ -41,6 +43,7 @@ class ReopeningCases(Contract):
     @case
     async def test_closing_keeps_everything(self, bench: Bench) -> None:
         """After every change, closing and opening gives back exactly what was there, versions included."""
+        before: dict[str, Any] = {}
         for change in HISTORY:
             await bench.commit(change)
             before = await everything_in(bench.engine)
@@ -51,6 +54,7 @@ class ReopeningCases(Contract):
     @case
     async def test_crashing_keeps_everything(self, bench: Bench) -> None:
         """After every change, an engine dropped without closing has lost nothing, and none is locked out."""
+        before: dict[str, Any] = {}
         for change in HISTORY:
             await bench.commit(change)
             before = await everything_in(bench.engine)
@@ -80,6 +84,7 @@ class ReopeningCases(Contract):
     async def test_two_engines_on_one_storage_see_each_other(self, bench: Bench) -> None:
         """What one engine acknowledged, another one that is open on the same storage sees at once."""
         other = (await bench.another()).engine
+        seen: dict[str, Any] = {}
         for index, change in enumerate(HISTORY):
             writer, reader = (bench.engine, other) if index % 2 else (other, bench.engine)
             await writer.commit([change])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import pytest
 
@@ -81,7 +81,7 @@ class Report:
             assert isinstance(item, pytest.Function)
             name = item.originalname
             promise = self.promises.setdefault(name, Promise(_group_of(item), name, _text_of(item)))
-            verdict = promise.verdicts[item.callspec.params["face"]] = Verdict()
+            verdict = promise.verdicts[str(item.callspec.params["face"])] = Verdict()
             self._places[item.nodeid] = promise, verdict
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -147,7 +147,7 @@ def _group_of(item: pytest.Function) -> str:
 
 
 def _text_of(item: pytest.Function) -> str:
-    return (inspect.getdoc(item.function) or item.originalname).splitlines()[0]
+    return (inspect.getdoc(cast("Any", item).function) or item.originalname).splitlines()[0]
 
 
 def _last_lines(text: str) -> list[str]:

@@ -67,12 +67,15 @@ class Trial(RuleBasedStateMachine):
 
     def expect(self, error: StateStoreError | None, expectation: Callable[[], T]) -> T | None:
         """What the oracle says; where it refuses, the store must have refused for the same reason."""
+        reason = None
+        expected = None
         try:
             expected = expectation()
         except Refused as refused:
-            assert type(error) is ERRORS[str(refused)], f"should have been refused ({refused}), not {error!r}"
-            return None
-        if error is not None:
+            reason = str(refused)
+        if reason is not None:
+            assert type(error) is ERRORS[reason], f"should have been refused ({reason}), not {error!r}"
+        elif error is not None:
             raise error
         return expected
 

@@ -124,6 +124,9 @@ class UserCases(Contract):
             await bench.store.delete_session("s")
             await bench.commit(created("s", user("x"), user("y")))
 
+        def _add_z(session: Session) -> None:
+            session.add_user_message("z")
+
         async def assert_untouched(attempt: Coroutine[Any, Any, object]) -> None:
             with pytest.raises(SessionNotFound):
                 await attempt
@@ -135,7 +138,7 @@ class UserCases(Contract):
 
         await assert_untouched(hers().append("s", UserMessage("z")))
         await assert_untouched(hers().rewind_session("s", to=1))
-        await assert_untouched(hers().update_session_with("s", lambda session: session.add_user_message("z")))
+        await assert_untouched(hers().update_session_with("s", _add_z))
         assert not await hers().delete_session("s")
         assert await said_in(bench.engine, "s") == ["bob's", "own"]
         await give_back()

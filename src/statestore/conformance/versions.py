@@ -70,7 +70,7 @@ class VersionCases(Contract):
             assert outcome.before is None
             assert str(outcome.version) not in seen
             seen.add(str(outcome.version))
-        assert (await document_of(bench.engine, "n")).version == str(outcome.version)
+        assert (await document_of(bench.engine, "n")).version in seen
 
     @case
     async def test_a_sessions_version_never_comes_back(self, bench: Bench) -> None:

@@ -24,7 +24,7 @@ from statestore.engine import (
 )
 from statestore.engines.judging import Item, Present, check_batch, item_of, judge
 from statestore.engines.selecting import is_selected, select
-from statestore.errors import StoreUnavailable
+from statestore.errors import ReadOnlyStore, StoreUnavailable
 from statestore.jsontext import changed_members
 from statestore.records import AGENT, USER
 from statestore.stored import (
@@ -130,7 +130,8 @@ class MemoryEngine:
     atomic_scope: AtomicScope = "store"
     url = "memory:"
 
-    def __init__(self) -> None:
+    def __init__(self, *, read_only: bool = False) -> None:
+        self._read_only = read_only
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
         self._documents: dict[tuple[str, str, DocumentKind], Document] = {}
@@ -142,6 +143,8 @@ class MemoryEngine:
         """Nothing to do: what is stored stays as long as the engine."""
 
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        if self._read_only:
+            raise ReadOnlyStore("memory: was opened for reading only")
         check_batch(batch)
         with self._lock:
             judge(batch, self._find)
@@ -230,8 +233,8 @@ def _new_version() -> str:
     return secrets.token_hex(8)
 
 
-def open_url(rest: str, **_: object) -> MemoryEngine:
+def open_url(rest: str, *, read_only: bool = False, **_: object) -> MemoryEngine:
     """An engine for ``memory:``; every one is a store of its own."""
     if rest:
         raise StoreUnavailable(f"memory: takes no name, and got {rest!r}")
-    return MemoryEngine()
+    return MemoryEngine(read_only=read_only)

@@ -41,6 +41,7 @@ class _Envelope(Struct, frozen=True):
     metadata: dict[str, Raw] = {}
 
 
+_decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
 
@@ -83,7 +84,9 @@ class SessionText:
     def _understand(self, text: bytes, spans: dict[str, Span]) -> None:
         arrays = [span for key in (layout.USERS, layout.AGENTS) if (span := spans.get(key))]
         # Where the arrays decode, and the rest decodes with a number in each one's place, the whole is valid.
-        envelope = _decode_envelope(_without(text, arrays))
+        rest = _without(text, arrays)
+        _check_spans(text, spans, _decode_members(rest))
+        envelope = _decode_envelope(rest)
         for moment in (envelope.created_at, envelope.updated_at):
             nanoseconds(moment)
         self.pieces = Pieces.of(text)
@@ -182,6 +185,15 @@ def _latest_uncovered(notes: Notes, columns: Columns, latest: datetime) -> datet
         )
     )
     return decode_arrays(rest).latest
+
+
+def _check_spans(text: bytes, spans: dict[str, Span], members: dict[str, Raw]) -> None:
+    """Raise if what was found by its layout is not what the JSON says."""
+    is_right = list(spans) == list(members) and all(
+        bytes(raw) in (b"0", text[spans[key].start : spans[key].end]) for key, raw in members.items()
+    )
+    if not is_right:
+        raise msgspec.DecodeError("JSON is not laid out as expected")
 
 
 def _notable(key: str, text: bytes, span: Span) -> bytes | None:

@@ -66,7 +66,7 @@ class AsyncDocuments:
             return default
         try:
             return msgspec.json.decode(document.body, type=type)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise CorruptDocument(f"{category}/{name}.json cannot be read: {error}") from error
 
     async def save_bytes(self, category: str, name: str, data: bytes, *, if_version: str | None = None) -> str:

@@ -122,12 +122,21 @@ class Draft:
         change = self.change
         if change is None or stored.fields.user_id != self._session.user_id:
             return
-        seqs = self._seqs_in(stored.records.in_order(), change)
+        found = stored.records.in_order()
+        seqs = self._seqs_in(found, change)
         if seqs is None or (change.create is not None and stored.fields.created != change.create.created):
             return
         self.note_stored(Outcome(None if change.create is not None else _UNKNOWN, stored.version, seqs))
-        if self._session.origin is not None:
-            self._session.origin.is_stale = True
+        origin = self._session.origin
+        if origin is not None:
+            held = sum(history.stored_count for history in self._session.histories)
+            is_all = not origin.is_part and (held, origin.fields, origin.metadata) == (
+                len(found),
+                stored.fields,
+                stored.metadata,
+            )
+            origin.is_stale = not is_all
+            origin.version = stored.version if is_all else origin.version
 
     def _seqs_in(self, found: list[StoredRecord], change: ChangeSession) -> tuple[int, ...] | None:
         """The numbers that the sent records have, if the save happened; ``None`` if it did not, or may be repeated."""
