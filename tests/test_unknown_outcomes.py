@@ -157,21 +157,27 @@ def test_a_session_stored_anew_is_stored_once(store: StateStore, engine: HookedE
     assert told(store) == ["a", "A", "b", "c"]
 
 
-def test_an_edit_after_the_lost_save_is_made_or_refused_and_nothing_is_lost(
-    store: StateStore, engine: HookedEngine, happened: bool
-) -> None:
+def test_an_edit_after_the_lost_save_is_stored(store: StateStore, engine: HookedEngine, happened: bool) -> None:
     session = stored(store)
     session.add_user_message("b")
     session.add_user_message("c")
     save_and_lose(store, engine, session, happened=happened)
     del session.user_messages[1]
-    if happened:  # what was removed is stored, so this is a rewrite by an object that is not sure to hold everything
-        with pytest.raises(SessionConflict):
-            store.save_session(session)
-        assert told(store) == ["a", "A", "b", "c"]
-    else:
+    store.save_session(session)  # if it happened, this is a rewrite of what nobody else has touched
+    assert told(store) == ["a", "A", "c"]
+
+
+def test_an_edit_after_a_lost_save_and_somebody_elses_is_refused_and_nothing_is_lost(
+    store: StateStore, engine: HookedEngine
+) -> None:
+    session = stored(store)
+    session.add_user_message("b")
+    save_and_lose(store, engine, session, happened=True)
+    store.append("s", UserMessage("theirs"))
+    del session.user_messages[1]
+    with pytest.raises(SessionConflict):
         store.save_session(session)
-        assert told(store) == ["a", "A", "c"]
+    assert told(store) == ["a", "A", "b", "theirs"]
 
 
 def test_a_batch_may_be_repeated(store: StateStore, engine: HookedEngine, happened: bool) -> None:

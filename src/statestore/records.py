@@ -6,7 +6,7 @@ more than we know (a newer program's fields) or less (an optional field left out
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -15,7 +15,7 @@ from msgspec.structs import force_setattr
 
 from statestore.errors import InvalidValue
 from statestore.jsontext import check_label, check_text, compact, json_text, members
-from statestore.timestamps import datetime_of, nanoseconds, now_text, text_of
+from statestore.timestamps import datetime_of, moment_of, nanoseconds, now_text, text_of
 
 USER: Final = "user"
 AGENT: Final = "agent"
@@ -276,5 +276,4 @@ def _latest(texts: list[str]) -> datetime:
     try:
         return max(msgspec.convert(texts, _to_moments))
     except msgspec.ValidationError:  # a form that msgspec does not take, or no timestamp at all
-        latest = max(texts, key=nanoseconds)
-        return datetime_of(latest) + timedelta(microseconds=1)
+        return moment_of(max(map(nanoseconds, texts)) + 1000)

@@ -102,6 +102,8 @@ class SessionText:
             envelope.parent_session_id,
         )
         metadata = envelope.metadata
+        if metadata:
+            msgspec.json.decode(joined_members({key: bytes(raw) for key, raw in metadata.items()}))
         notes = metadata.pop(RESERVED_KEY, None)
         self.notes_text = b"{}" if notes is None else compact(bytes(notes))
         self.notes = Notes() if notes is None else parse_notes(self.notes_text)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, overload
 
 from statestore.engine import DeleteSession, PreconditionFailed, Requires, SessionQuery
-from statestore.errors import StateStoreError
+from statestore.errors import StateStoreError, StoreUnavailable
 from statestore.host import Host
 from statestore.pruning import Doomed, PruneConfig, PruneThrottle, doomed
 from statestore.session import Session
@@ -72,16 +72,24 @@ class SessionClearer(SessionBrancher):
                 DeleteSession(summary.id, Requires(version=summary.version, owner=self._owner))
                 for summary in by_id[start : start + size]
             ]
-            while chunk:
-                try:
-                    outcomes = await self._engine.commit(chunk)
-                except PreconditionFailed as failed:
-                    spared = {failure.index for failure in failed.failures}
-                    chunk = [change for index, change in enumerate(chunk) if index not in spared]
-                else:
-                    pruned += sum(outcome.deleted for outcome in outcomes)
-                    break
+            try:
+                pruned += await self._delete_chunk(chunk)
+            except StoreUnavailable:  # a full disk has no room for a batch's journal; one by one needs none
+                for change in chunk:
+                    pruned += await self._delete_chunk([change])
         return pruned
+
+    async def _delete_chunk(self, chunk: Sequence[DeleteSession]) -> int:
+        """Delete those sessions of a chunk that nobody changed; how many there were."""
+        while chunk:
+            try:
+                outcomes = await self._engine.commit(chunk)
+            except PreconditionFailed as failed:
+                spared = {failure.index for failure in failed.failures}
+                chunk = [change for index, change in enumerate(chunk) if index not in spared]
+            else:
+                return sum(outcome.deleted for outcome in outcomes)
+        return 0
 
 
 def _log() -> logging.Logger:

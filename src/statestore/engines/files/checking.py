@@ -33,7 +33,8 @@ def _check_below(directory: Directory, sessions: SessionFiles, category: str) ->
             if fd is None:
                 return
             with os.scandir(fd) as scan:
-                entries = [(entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in scan]
+                names = [entry.name for entry in scan]
+            entries = [(name, found.st_mode) for name in names if (found := directory.stat(fd, name)) is not None]
             for name, mode in entries:
                 where = f"{category}/{name}" if category else name
                 if stat.S_ISLNK(mode):

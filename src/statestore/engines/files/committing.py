@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from statestore.engine import (
     Change,
@@ -24,11 +27,14 @@ from statestore.engines.files.journal import Journal, SessionChange, Step, finge
 from statestore.engines.files.locks import BATCHES, Locks, stripe_of
 from statestore.engines.files.sessions import SUFFIX, SessionFiles
 from statestore.engines.judging import Item, Present, item_of, judge
-from statestore.errors import CorruptDocument, CorruptSession
+from statestore.errors import CorruptDocument, CorruptSession, InvalidValue
 from statestore.names import SESSIONS
+from statestore.records import decode_body
 from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
 from statestore.stored import Version
+
+log = logging.getLogger("statestore")
 
 SingleChange = PutDocument | DeleteDocument | ChangeSession | DeleteSession
 
@@ -182,9 +188,7 @@ class Committer:
                 self._check_alone(change, before)
             journal.write_journal(self._directory, Journal(steps))
         except BaseException:
-            for step in steps:
-                if step.temporary is not None:
-                    self._directory.discard(step.temporary)
+            self._take_back(steps)
             raise
         self._make(steps)
         outcomes: list[Outcome] = []
@@ -198,13 +202,22 @@ class Committer:
             outcomes.append(Outcome(before.version if before else None, version, plan.seqs, gone))
         return outcomes
 
+    def _take_back(self, steps: Sequence[Step]) -> None:
+        """After a failure before anything was put in its place: the batch did not happen."""
+        if journal.is_waiting(self._directory):
+            journal.remove_journal(self._directory)
+        for step in steps:
+            if step.temporary is not None:
+                self._directory.discard(step.temporary)
+
     def _step(self, change: SingleChange, before: _Found | None, plan: _Plan) -> tuple[Step, os.stat_result | None]:
         place = _place_of(change)
         temporary = status = None
+        with self._directory.category(place.category, create=plan.body is not None) as directory:
+            if directory is not None:
+                self._directory.check_writable(directory, place.category)
+                self._directory.check_name_is_free(directory, place.file)
         if plan.body is not None:
-            with self._directory.category(place.category) as directory:
-                if directory is not None:
-                    self._directory.check_name_is_free(directory, place.file)
             temporary, status = self._directory.prepare(place.stripe, plan.body, before.status if before else None)
         logical = SessionChange.of(change) if isinstance(change, ChangeSession) else None
         old = fingerprint(before.body) if before else None
@@ -214,10 +227,9 @@ class Committer:
         """Put everything in its place; then the journal has done its work."""
         for category in dict.fromkeys(step.category for step in steps):
             here = [step for step in steps if step.category == category]
-            needs_it = any(step.temporary is not None for step in here)
-            with self._directory.category(category, create=needs_it) as directory:
+            with self._directory.category(category) as directory:
                 if directory is None:
-                    continue
+                    continue  # removed with all that was in it, after a crash: there is nothing to put anywhere
                 for step in here:
                     if step.temporary is not None:
                         self._directory.put_in_place(step.temporary, directory, step.name)
@@ -243,26 +255,46 @@ class Committer:
 
     def _remaining(self, step: Step) -> Step | None:
         """What is still to be done of a step: all of it, nothing, or our change on top of somebody else's."""
-        place = _Place(step.category, step.name)
-        with self._directory.category(step.category) as directory:
-            found = None
-            if directory is not None:
-                found = self._directory.read(directory, step.name, f"{step.category}/{step.name}")
+        found = self._read_again(step)
         now = fingerprint(found[0] if found else None)
-        if now == step.before and now != step.after:
+        is_ready = step.temporary is None or self._directory.has_temporary(step.temporary)
+        if now == step.before and now != step.after and is_ready:
             return step
+        merged = None
+        if now not in (step.before, step.after) and found is not None and step.change is not None and is_ready:
+            merged = self._merged(step.change.as_change(), found[0])
         if step.temporary is not None:
             self._directory.discard(step.temporary)
-        if now == step.after or step.change is None or found is None:
+        if merged is None or found is None:
             return None  # done already, or another program's later word on it
-        change = step.change.as_change()
-        text = SessionText(found[0].joined())
-        bodies = {record.body for record in text.records.in_order()}
-        if change.append and all(record.body in bodies for record in change.append):
-            return None
-        merged = changed(text, change)[0].pieces
-        temporary, _ = self._directory.prepare(place.stripe, merged, found[1])
+        temporary, _ = self._directory.prepare(stripe_of((step.category, step.name)), merged, found[1])
         return Step(step.category, step.name, now, fingerprint(merged), temporary)
+
+    def _read_again(self, step: Step) -> tuple[Pieces, os.stat_result] | None:
+        where = f"{step.category}/{step.name}"
+        with self._directory.category(step.category) as directory:
+            try:
+                return None if directory is None else self._directory.read(directory, step.name, where)
+            except NotAFile as error:
+                log.warning("a batch whose writer died leaves this out: %s", error)
+                return Pieces.of(b""), os.stat_result((0,) * 10)
+
+    @staticmethod
+    def _merged(change: ChangeSession, body: Pieces) -> Pieces | None:
+        """Our change on top of what another program wrote since; ``None`` if it is in there, or would undo that."""
+        if change.truncate_after is not None:
+            return None
+        try:
+            text = SessionText(body.joined())
+        except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError, RecursionError) as error:
+            log.warning(
+                "a batch whose writer died leaves session %s out, which was damaged since: %s", change.id, error
+            )
+            return None
+        there = {_said(record.kind, record.body) for record in text.records.in_order()}
+        if change.append and all(_said(record.kind, record.body) in there for record in change.append):
+            return None
+        return changed(text, change)[0].pieces
 
     def clean_up(self) -> None:
         """Finish what a crashed writer began, and remove the temporary files it left."""
@@ -323,6 +355,12 @@ class Committer:
     def _forget(self, place: _Place) -> None:
         if place.category == SESSIONS:
             self._sessions.forget(place.file.removesuffix(SUFFIX))
+
+
+def _said(kind: str, body: bytes) -> tuple[str, str, str]:
+    """What a record is known by, however another program spelt it: its kind, its moment, and its text."""
+    record = decode_body(kind, body)
+    return kind, record.timestamp_text, getattr(record, "content", "")
 
 
 def _present(found: _Found | None) -> Present | None:

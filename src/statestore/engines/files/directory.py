@@ -113,6 +113,7 @@ class Directory:
         if read_only:
             with suppress(FileNotFoundError):
                 self._own = os.open(OWN, _DIRECTORY, dir_fd=self._root)
+                self._temporary = os.open(TEMPORARY, _DIRECTORY, dir_fd=self._own)
             return
         try:
             self._own = self._made(OWN, self._root)
@@ -293,7 +294,16 @@ class Directory:
 
     def temporary_files(self) -> list[str]:
         """The names of all temporary files."""
-        return sorted(os.listdir(self._temporary))
+        return sorted(os.listdir(self._temporary)) if self._temporary >= 0 else []
+
+    def has_temporary(self, name: str) -> bool:
+        """Whether a temporary file is there."""
+        return self.stat(self._temporary, name) is not None
+
+    def check_writable(self, directory: int, where: str) -> None:
+        """Raise `StoreUnavailable` if nothing can be put into a directory."""
+        if not os.access(".", os.W_OK | os.X_OK, dir_fd=directory, effective_ids=True):
+            raise StoreUnavailable(f"{self.path}/{where} cannot be written") from PermissionError(errno.EACCES, where)
 
     def stat_after_rename(self, directory: int, name: str, prepared: os.stat_result) -> os.stat_result:
         """What a stat says of a file now that it is in place; what it said before, if that is not our file any more."""

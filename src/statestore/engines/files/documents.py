@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 
@@ -11,6 +12,8 @@ from statestore.errors import StoreUnavailable
 from statestore.names import SESSIONS
 from statestore.seedform.pieces import Pieces
 from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo, DocumentKind
+
+log = logging.getLogger("statestore")
 
 
 def file_name(name: str, kind: DocumentKind) -> str:
@@ -36,10 +39,18 @@ def _info(category: str, entry: os.DirEntry[str]) -> DocumentInfo | None:
     kind = document_kind(entry.name)
     if kind is None:
         return None
+    if not is_unicode(entry.name):
+        log.warning("%s/%r is left out of the listing: its name is not Unicode", category, entry.name)
+        return None
     try:
         return DocumentInfo(category, entry.name[: -len(kind) - 1], kind, entry.stat(follow_symlinks=False).st_size)
     except FileNotFoundError:
         return None  # deleted between the scan and the look at it
+
+
+def is_unicode(name: str) -> bool:
+    """Whether a file's name is text; the system keeps other bytes too."""
+    return not any("\ud800" <= char <= "\udfff" for char in name)
 
 
 def document_kind(file: str) -> DocumentKind | None:

@@ -128,7 +128,7 @@ class _Additions:
         if not is_told_by_time:
             self.notes = self._with_all_numbers(old, numbers, next_seq)
             self.latest = _NEVER
-        if has_events or len(noted_keys) > len(old.notes.keys) or self.notes:
+        if has_events or noted_keys != old.notes.keys or self.notes:
             notes = self.notes or old.notes
             events = joined_array([*bodies_of(old.notes.events_array()), *(body for c, body in self._new if c == 2)])
             self.notes = msgspec.structs.replace(

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import Final
 
 from statestore.engines.files.directory import Expected, Identity
+from statestore.engines.files.forking import forget_after_fork
 from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
 
@@ -72,6 +73,11 @@ class ImageCache:
     """The images last used, up to a total size; so that saving a session again need not parse it again."""
 
     def __init__(self) -> None:
+        self.forget()
+        forget_after_fork(self)
+
+    def forget(self) -> None:
+        """Keep nothing."""
         self._images: OrderedDict[str, SessionImage] = OrderedDict()
         self._size = 0
         self._lock = threading.Lock()
@@ -91,7 +97,7 @@ class ImageCache:
                 str(self._images[oldest].version)  # worked out now, so that whoever holds it does not hold the bytes
                 self._drop(oldest)
 
-    def forget(self, session_id: str) -> None:
+    def drop(self, session_id: str) -> None:
         """Keep nothing of a session."""
         with self._lock:
             self._drop(session_id)

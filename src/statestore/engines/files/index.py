@@ -11,6 +11,7 @@ import heapq
 import logging
 import os
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +23,8 @@ from msgspec import Raw, Struct
 
 from statestore.engine import SessionQuery
 from statestore.engines.files.directory import Identity
+from statestore.engines.files.documents import is_unicode
+from statestore.engines.files.forking import forget_after_fork
 from statestore.engines.selecting import has_filters, select
 from statestore.stored import SessionSummary
 from statestore.timestamps import nanoseconds
@@ -72,6 +75,13 @@ class Index:
         self._summaries: dict[str, SessionSummary] = {}
         self._newest_first: list[SessionSummary] | None = None
         self._lock = threading.Lock()
+        forget_after_fork(self)
+
+    def forget(self) -> None:
+        """Begin anew, with what is on disk."""
+        self._lock = threading.Lock()
+        self._entries = self._newest_first = None
+        self._summaries = {}
 
     def refresh(self, directory: int, examine: Examine, confirm: Confirm) -> None:
         """Bring the index up to date with a directory. Only files that changed are looked at."""
@@ -192,7 +202,7 @@ class IndexFile:
 
     def load(self) -> dict[str, Entry]:
         """All entries; none if there is no file, or a damaged one."""
-        if not os.path.exists(self._path):
+        if not self._is_there():
             return {}
         try:
             with closing(self._connect()) as connection:
@@ -205,8 +215,10 @@ class IndexFile:
 
     def save(self, changed: Sequence[Entry], gone: Iterable[str]) -> None:
         """Keep what changed. It is only a cache: what cannot be kept is read again next time."""
-        rows = [(entry.id, _encode(entry).decode()) for entry in changed if _is_unicode(entry.id)]
-        lost = [(session_id,) for session_id in gone if _is_unicode(session_id)]
+        if os.path.lexists(self._path) and not self._is_there():
+            return
+        rows = [(entry.id, _encode(entry).decode()) for entry in changed if is_unicode(entry.id)]
+        lost = [(session_id,) for session_id in gone if is_unicode(session_id)]
         try:
             with closing(self._connect()) as connection, connection:
                 connection.executemany("DELETE FROM files WHERE id = ?", lost)
@@ -216,8 +228,18 @@ class IndexFile:
             if not isinstance(error, sqlite3.OperationalError):
                 self._discard()
 
+    def _is_there(self) -> bool:
+        """Whether there is an index file; a link, a directory or the like in its place is not touched."""
+        try:
+            mode = os.lstat(self._path).st_mode
+        except FileNotFoundError:
+            return False
+        if not stat.S_ISREG(mode):
+            log.warning("%s is not a file, so listings go without an index: remove it", self._path)
+        return stat.S_ISREG(mode)
+
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=5)
+        connection = sqlite3.connect(self._path, timeout=1)
         try:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version != FORMAT:
@@ -235,8 +257,3 @@ class IndexFile:
         for path in (self._path, f"{self._path}-wal", f"{self._path}-shm"):
             if os.path.isfile(path):
                 os.unlink(path)
-
-
-def _is_unicode(name: str) -> bool:
-    """Whether a file's name is text; one that is not has no place in a database."""
-    return not any("\ud800" <= char <= "\udfff" for char in name)

@@ -16,8 +16,9 @@ import msgspec
 from msgspec import Struct
 
 from statestore.engine import ChangeSession, NewRecord, NewSession
-from statestore.engines.files.directory import OWN, Directory
-from statestore.errors import CorruptData
+from statestore.engines.files.directory import OWN, Directory, NotAFile
+from statestore.errors import CorruptData, InvalidName
+from statestore.names import check_category
 from statestore.seedform.pieces import Pieces
 
 NAME: Final = "journal"
@@ -58,6 +59,13 @@ class Step(Struct, frozen=True, omit_defaults=True):
     temporary: str | None = None
     change: SessionChange | None = None
 
+    def check(self) -> None:
+        """Raise `InvalidName` if the step would reach out of the store."""
+        check_category(self.category)
+        for name in (self.name, self.temporary or "none"):
+            if "/" in name or name in ("", ".", ".."):
+                raise InvalidName(f"{name!r} is not the name of a file")
+
 
 class Journal(Struct, frozen=True):
     """The steps of one batch."""
@@ -88,13 +96,16 @@ def is_waiting(directory: Directory) -> bool:
 def read_journal(directory: Directory) -> Journal | None:
     """The journal, if there is one."""
     where = f"{directory.path}/{OWN}/{NAME}"
-    found = directory.read(directory.own, NAME, where)
-    if found is None:
-        return None
     try:
-        return _decode(found[0].joined())
-    except msgspec.DecodeError as error:
+        found = directory.read(directory.own, NAME, where)
+        if found is None:
+            return None
+        journal = _decode(found[0].joined())
+        for step in journal.steps:
+            step.check()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidName, NotAFile) as error:
         raise CorruptData(f"{where} cannot be understood: {error}; move it away to go on without its batch") from error
+    return journal
 
 
 def write_journal(directory: Directory, journal: Journal) -> None:

@@ -34,7 +34,7 @@ os.register_at_fork(after_in_child=_close_inherited)
 
 def stripe_of(item: Iterable[str]) -> str:
     """The name of the lock that guards an item."""
-    return f"{zlib.crc32('/'.join(item).encode()) % STRIPES:02x}"
+    return f"{zlib.crc32('/'.join(item).encode('utf-8', 'surrogatepass')) % STRIPES:02x}"
 
 
 class Locks:

@@ -61,7 +61,7 @@ class SessionFiles:
 
     def forget(self, session_id: str) -> None:
         """Remember nothing of a session."""
-        self._images.forget(session_id)
+        self._images.drop(session_id)
 
     def where(self, session_id: str) -> str:
         """The path of a session file, for messages."""

@@ -1,0 +1,452 @@
+"""Engines with one promise broken each, and the case of the suite that must notice."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+from zlib import crc32
+
+from msgspec.structs import replace
+
+from statestore.engine import (
+    Change,
+    ChangeSession,
+    DeleteCategory,
+    DeleteSession,
+    DocumentQuery,
+    Failure,
+    NewRecord,
+    Outcome,
+    PreconditionFailed,
+    PutDocument,
+    SessionQuery,
+)
+from statestore.engines.memory import MemoryEngine
+from statestore.errors import InvalidValue
+from statestore.stored import Document, DocumentInfo, DocumentKind, Records, SessionSummary, StoredSession
+from statestore.timestamps import nanoseconds
+
+NOTICED_BY: dict[type[MemoryEngine], str] = {}
+
+
+def noticed_by(case: str) -> Callable[[type[MemoryEngine]], type[MemoryEngine]]:
+    """Say which case must fail for an engine."""
+
+    def note(engine: type[MemoryEngine]) -> type[MemoryEngine]:
+        NOTICED_BY[engine] = case
+        return engine
+
+    return note
+
+
+class Altering(MemoryEngine):
+    """Alters each change before it is made, and then stays correct."""
+
+    def altered(self, change: Change) -> Change:
+        return change
+
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        return await super().commit([self.altered(change) for change in batch])
+
+
+class Forgetful(Altering):
+    """Drops some of what is required."""
+
+    forgotten: dict[str, Any] = {}
+
+    def altered(self, change: Change) -> Change:
+        if isinstance(change, DeleteCategory):
+            return change
+        return replace(change, requires=replace(change.requires, **self.forgotten))
+
+
+@noticed_by("test_absent_holds_for_what_is_not_there")
+class IgnoresAbsent(Forgetful):
+    forgotten = {"absent": False}
+
+
+@noticed_by("test_present_holds_for_what_is_there")
+class IgnoresPresent(Forgetful):
+    forgotten = {"present": False}
+
+
+@noticed_by("test_a_version_holds_for_that_version_alone")
+class IgnoresVersions(Forgetful):
+    forgotten = {"version": None}
+
+
+@noticed_by("test_an_owner_holds_for_that_user_alone")
+class IgnoresOwners(Forgetful):
+    forgotten = {"owner": None}
+
+
+@noticed_by("test_the_wrong_owner_hears_nothing_else")
+class TellsStrangersTooMuch(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        try:
+            return await super().commit(batch)
+        except PreconditionFailed as failed:
+            raise PreconditionFailed([self._told(failure, batch[failure.index]) for failure in failed.failures]) from None
+
+    def _told(self, failure: Failure, change: Change) -> Failure:
+        if isinstance(change, DeleteSession) and change.requires.version is not None:
+            return Failure(failure.index, "version")
+        return failure
+
+
+@noticed_by("test_every_failure_is_named")
+class NamesOnlyTheFirstFailure(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        try:
+            return await super().commit(batch)
+        except PreconditionFailed as failed:
+            raise PreconditionFailed(failed.failures[:1]) from None
+
+
+@noticed_by("test_a_failing_change_stops_its_batch_at_every_position")
+class AppliesHalfABatch(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        try:
+            return await super().commit(batch)
+        except PreconditionFailed as failed:
+            await super().commit(batch[: failed.failures[0].index])
+            raise
+
+
+@noticed_by("test_a_batch_names_each_item_once")
+class TakesAnItemTwice(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        try:
+            return await super().commit(batch)
+        except InvalidValue:
+            return [outcome for change in batch for outcome in await super().commit([change])]
+
+
+@noticed_by("test_readers_never_see_half_a_batch")
+class CommitsOneByOne(MemoryEngine):
+    runs_in = "loop"
+
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for change in batch:
+            outcomes += await super().commit([change])
+            await asyncio.sleep(0)
+        return outcomes
+
+
+@noticed_by("test_many_appends_to_one_session_are_all_kept")
+class LosesUpdates(MemoryEngine):
+    runs_in = "loop"
+
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        working = MemoryEngine()
+        working._sessions, working._documents = copy.deepcopy(self._sessions), dict(self._documents)
+        await asyncio.sleep(0)
+        outcomes = await working.commit(batch)
+        self._sessions, self._documents = working._sessions, working._documents
+        return outcomes
+
+
+@noticed_by("test_a_cancelled_write_is_all_or_nothing")
+class IsTornByCancelling(MemoryEngine):
+    runs_in = "loop"
+
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        await super().commit(batch[:1])
+        await asyncio.sleep(0)
+        if batch[1:]:
+            await super().commit(batch[1:])
+        return [Outcome(None, "1")] * len(batch)
+
+
+@noticed_by("test_a_cancelled_write_is_all_or_nothing")
+class WritesBeforeItIsAwaited(MemoryEngine):
+    def commit(self, batch: Sequence[Change]) -> Coroutine[Any, Any, list[Outcome]]:
+        first = super().commit(batch[:1])
+        try:
+            first.send(None)
+        except StopIteration:
+            pass
+
+        async def rest() -> list[Outcome]:
+            return [Outcome(None, "1"), *await MemoryEngine.commit(self, batch[1:])]
+
+        return rest()
+
+
+@noticed_by("test_a_batch_of_everything_happens")
+class SuspendsThoughItSaysItNeverDoes(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        await _Pause()
+        return await super().commit(batch)
+
+
+class _Pause:
+    def __await__(self) -> Any:
+        yield
+
+
+@noticed_by("test_numbers_are_never_given_out_twice")
+class ReusesNumbers(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        for change in batch:
+            if isinstance(change, ChangeSession) and change.id in self._sessions and not change.append:
+                outcomes = await super().commit(batch)
+                session = self._sessions[change.id]
+                session.next_seq = max((record.seq for record in session.records), default=0) + 1
+                return outcomes
+        return await super().commit(batch)
+
+
+@noticed_by("test_a_copy_keeps_its_numbers")
+class NumbersAnew(Altering):
+    def altered(self, change: Change) -> Change:
+        if not isinstance(change, ChangeSession):
+            return change
+        return replace(change, append=tuple(replace(record, seq=None) for record in change.append))
+
+
+@noticed_by("test_a_known_key_is_acknowledged_and_not_stored")
+class LosesKeys(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        for session in self._sessions.values():
+            session.seq_of_key.clear()
+        return await super().commit(batch)
+
+
+@noticed_by("test_a_key_goes_with_its_record")
+class KeepsKeysOfWhatIsGone(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        known = {name: dict(session.seq_of_key) for name, session in self._sessions.items()}
+        outcomes = await super().commit(batch)
+        for name, keys in known.items():
+            if name in self._sessions:
+                self._sessions[name].seq_of_key |= keys
+        return outcomes
+
+
+@noticed_by("test_order_is_the_order_of_arrival")
+class SortsByTimestamp(MemoryEngine):
+    async def read_session(self, session_id: str, **window: int | None) -> StoredSession | None:
+        stored = await super().read_session(session_id, **window)
+        if stored is None:
+            return None
+        records = stored.records.in_order()
+        told = sorted(records, key=lambda record: nanoseconds(json.loads(record.body)["timestamp"]))
+        numbered = [replace(record, seq=place.seq) for record, place in zip(told, records, strict=True)]
+        return replace(stored, records=Records.of(numbered))
+
+
+@noticed_by("test_a_window_is_the_part_that_was_asked_for")
+class CountsOnlyWhatItLoads(MemoryEngine):
+    async def read_session(self, session_id: str, **window: int | None) -> StoredSession | None:
+        stored = await super().read_session(session_id, **window)
+        return stored and replace(stored, message_count=len(stored.records.decoded().users))
+
+
+@noticed_by("test_bodies_are_kept_verbatim")
+class ParsesBodies(Altering):
+    def altered(self, change: Change) -> Change:
+        if not isinstance(change, ChangeSession):
+            return change
+        return replace(change, append=tuple(map(self._parsed, change.append)))
+
+    def _parsed(self, record: NewRecord) -> NewRecord:
+        return replace(record, body=json.dumps(json.loads(record.body), separators=(",", ":")).encode())
+
+
+@noticed_by("test_a_layout_is_kept_verbatim")
+class DropsUnknownFields(Altering):
+    def altered(self, change: Change) -> Change:
+        if isinstance(change, ChangeSession) and change.create is not None:
+            return replace(change, create=replace(change.create, layout=None))
+        return change
+
+
+@noticed_by("test_fields_and_metadata_merge_by_name")
+class ReplacesMetadataWhole(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        for change in batch:
+            if isinstance(change, ChangeSession) and change.id in self._sessions and change.set_metadata:
+                self._sessions[change.id].metadata = b"{}"
+        return await super().commit(batch)
+
+
+@noticed_by("test_metadata_keep_their_order_and_text")
+class SortsMetadata(MemoryEngine):
+    async def read_session(self, session_id: str, **window: int | None) -> StoredSession | None:
+        stored = await super().read_session(session_id, **window)
+        if stored is None:
+            return None
+        metadata = json.dumps(json.loads(stored.metadata), sort_keys=True, separators=(",", ":"))
+        return replace(stored, metadata=metadata.encode())
+
+
+@noticed_by("test_updated_never_goes_back")
+class LetsTimeGoBack(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        outcomes = await super().commit(batch)
+        for change in batch:
+            if isinstance(change, ChangeSession):
+                self._sessions[change.id].updated = change.updated
+        return outcomes
+
+
+@noticed_by("test_a_documents_version_never_comes_back")
+class HashesDocuments(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        outcomes = await super().commit(batch)
+        for index, change in enumerate(batch):
+            if isinstance(change, PutDocument):
+                version = f"{crc32(change.body):x}"
+                key = (change.category, change.name, change.kind)
+                self._documents[key] = replace(self._documents[key], version=version)
+                outcomes[index] = replace(outcomes[index], version=version)
+        return outcomes
+
+
+@noticed_by("test_a_sessions_version_never_comes_back")
+class CountsVersions(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        before = {name: session.version for name, session in self._sessions.items()}
+        outcomes = await super().commit(batch)
+        for index, change in enumerate(batch):
+            if isinstance(change, ChangeSession):
+                version = str(int(before.get(change.id, "0")) + 1)  # from 1 again for a session created anew
+                self._sessions[change.id].version = version
+                outcomes[index] = replace(outcomes[index], version=version)
+        return outcomes
+
+
+@noticed_by("test_changing_a_loaded_session_changes_nothing_stored")
+class HandsOutItsOwnLists(MemoryEngine):
+    def __init__(self) -> None:
+        super().__init__()
+        self._read: dict[tuple[object, ...], StoredSession] = {}
+
+    async def read_session(self, session_id: str, **window: int | None) -> StoredSession | None:
+        stored = await super().read_session(session_id, **window)
+        if stored is None:
+            return None
+        return self._read.setdefault((stored.version, *sorted(window.items())), stored)
+
+
+class Listing(MemoryEngine):
+    """Alters what is listed."""
+
+    def shown(self, summaries: list[SessionSummary], query: SessionQuery) -> list[SessionSummary]:
+        return summaries
+
+    async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
+        return self.shown(await super().list_sessions(query), query)
+
+
+@noticed_by("test_newest_first_to_the_nanosecond")
+class ListsOldestFirst(Listing):
+    def shown(self, summaries: list[SessionSummary], query: SessionQuery) -> list[SessionSummary]:
+        return summaries[::-1]
+
+
+@noticed_by("test_newest_first_to_the_nanosecond")
+class RoundsToMicroseconds(Listing):
+    def shown(self, summaries: list[SessionSummary], query: SessionQuery) -> list[SessionSummary]:
+        return sorted(summaries, key=lambda summary: (-(nanoseconds(summary.updated_text) // 1000), summary.id))
+
+
+@noticed_by("test_newest_first_to_the_nanosecond")
+class SortsMomentsAsText(Listing):
+    def shown(self, summaries: list[SessionSummary], query: SessionQuery) -> list[SessionSummary]:
+        return sorted(summaries, key=lambda summary: summary.updated_text, reverse=True)
+
+
+@noticed_by("test_ties_go_by_id")
+class ComparesIdsWithoutCase(Listing):
+    def shown(self, summaries: list[SessionSummary], query: SessionQuery) -> list[SessionSummary]:
+        return sorted(summaries, key=lambda summary: (-nanoseconds(summary.updated_text), summary.id.casefold()))
+
+
+@noticed_by("test_pages_of_any_size_make_the_whole")
+class BeginsPagesByTimeAlone(MemoryEngine):
+    async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
+        if query.after is None or query.order == "id":
+            return await super().list_sessions(query)
+        rest = await super().list_sessions(replace(query, after=None, limit=None))
+        older = [summary for summary in rest if nanoseconds(summary.updated_text) < query.after.updated_ns]
+        return older[: query.limit]
+
+
+@noticed_by("test_what_nobody_touched_appears_exactly_once")
+class PagesByOffset(MemoryEngine):
+    def __init__(self) -> None:
+        super().__init__()
+        self._handed_out = 0
+
+    async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
+        if query.limit is None or query.order == "id":
+            return await super().list_sessions(query)
+        whole = await super().list_sessions(replace(query, after=None, limit=None))
+        start = 0 if query.after is None else self._handed_out
+        self._handed_out = start + query.limit
+        return whole[start : self._handed_out]
+
+
+@noticed_by("test_a_limit_limits")
+class TakesNoLimitForNone(MemoryEngine):
+    async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
+        return await super().list_sessions(replace(query, limit=query.limit or None))
+
+
+@noticed_by("test_filters_select_exactly")
+class CountsEverything(MemoryEngine):
+    async def count_sessions(self, query: SessionQuery) -> int:
+        return await super().count_sessions(SessionQuery(user_id=query.user_id))
+
+
+@noticed_by("test_three_kinds_share_a_name")
+class KnowsNoKinds(MemoryEngine):
+    async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
+        for other in (kind, "json", "md", "bin"):
+            if document := await super().get_document(category, name, other):
+                return document
+        return None
+
+
+@noticed_by("test_markdown_keeps_every_byte")
+class TranslatesLineEnds(Altering):
+    def altered(self, change: Change) -> Change:
+        if isinstance(change, PutDocument) and change.kind == "md":
+            return replace(change, body=change.body.replace(b"\r\n", b"\n"))
+        return change
+
+
+@noticed_by("test_deleting_a_category_leaves_those_below_and_beside")
+class DeletesBelow(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        outcomes = await super().commit(batch)
+        for change in batch:
+            if isinstance(change, DeleteCategory):
+                for key in [key for key in self._documents if key[0].startswith(change.category)]:
+                    del self._documents[key]
+        return outcomes
+
+
+@noticed_by("test_names_that_look_alike_are_two_names")
+class FoldsCase(Altering):
+    def altered(self, change: Change) -> Change:
+        if isinstance(change, PutDocument):
+            return replace(change, name=change.name.casefold())
+        return change
+
+    async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
+        document = await super().get_document(category, name.casefold(), kind)
+        return document and replace(document, name=name)
+
+
+@noticed_by("test_a_listing_is_by_name_then_kind")
+class ListsDocumentsAsTheyCome(MemoryEngine):
+    async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
+        infos = await super().list_documents(query)
+        return sorted(infos, key=lambda info: list(self._documents).index((info.category, info.name, info.kind)))
