@@ -6,6 +6,7 @@ more than we know (a newer program's fields) or less (an optional field left out
 
 from __future__ import annotations
 
+import operator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, NamedTuple, TypeVar, cast
 
@@ -201,12 +202,12 @@ def body_of(record: Record) -> bytes:
     return _encode(record) if body is None else compact(bytes(body))
 
 
-class RecordArrays(Struct, frozen=True):
+class RecordArrays(NamedTuple):
     """A run of records in bulk: one JSON array each for the user's, the agent's and the events."""
 
-    users: bytes = b"[]"
-    agents: bytes = b"[]"
-    events: bytes = b"[]"
+    users: memoryview = memoryview(b"[]")
+    agents: memoryview = memoryview(b"[]")
+    events: memoryview = memoryview(b"[]")
 
 
 class _ArrayCodec(Generic[R]):
@@ -216,21 +217,23 @@ class _ArrayCodec(Generic[R]):
         self._ordinary = msgspec.json.Decoder(list[ordinary])
         self._verbatim = msgspec.json.Decoder(list[verbatim])
 
-    def decode(self, array: bytes) -> tuple[list[R], datetime]:
+    def decode(self, array: memoryview) -> tuple[list[R], datetime]:
         """The records, and a moment that none of them is later than."""
         try:
             records = self._ordinary.decode(array)
         except msgspec.ValidationError:
             records = self._with_bodies(array)  # an unknown field, a missing one, or no record at all
-        return records, _latest([record.timestamp_text for record in records])
+        return records, _latest(list(map(_TIMESTAMP, records)))
 
-    def _with_bodies(self, array: bytes) -> list[R]:
+    def _with_bodies(self, array: memoryview) -> list[R]:
+        bytes(array).decode()  # what is kept as text must be text
         records = self._verbatim.decode(array)
         for record, body in zip(records, _raw_items(array), strict=True):
             force_setattr(record, "body", body)
         return records
 
 
+_TIMESTAMP: Final = operator.attrgetter("timestamp_text")
 _raw_items = msgspec.json.Decoder(list[Raw]).decode
 _USERS = _ArrayCodec(UserMessage, _VerbatimUserMessage)
 _AGENTS = _ArrayCodec(AgentResponse, _VerbatimAgentResponse)
@@ -257,12 +260,12 @@ def decode_arrays(arrays: RecordArrays) -> DecodedRecords:
 def decode_body(kind: str, body: bytes) -> Record:
     """One record from its JSON."""
     codec = _USERS if kind == USER else _AGENTS if kind == AGENT else _EVENTS
-    return codec.decode(b"[" + body + b"]")[0][0]
+    return codec.decode(memoryview(b"[" + body + b"]"))[0][0]
 
 
-def bodies_of(array: bytes) -> list[bytes]:
+def bodies_of(array: bytes | memoryview) -> list[bytes]:
     """The elements of a JSON array, each as compact text."""
-    return [compact(raw) for raw in _raw_items(array)]
+    return [compact(bytes(raw)) for raw in _raw_items(array)]
 
 
 _FIRST_MOMENT: Final = datetime.min.replace(tzinfo=UTC)

@@ -69,8 +69,8 @@ class Records:
             seqs[column].append(record.seq)
             if record.key is not None:
                 keys[record.seq] = record.key
-        users, agents, events = map(joined_array, bodies)
-        return cls(RecordArrays(users, agents, events), Numbering(*seqs, keys))
+        arrays = RecordArrays(*(memoryview(joined_array(column)) for column in bodies))
+        return cls(arrays, Numbering(*seqs, keys))
 
     @property
     def numbering(self) -> Numbering:
@@ -99,7 +99,7 @@ class Records:
         return records
 
 
-def _numbered(seqs: Sequence[int], array: bytes) -> Iterable[tuple[int, bytes]]:
+def _numbered(seqs: Sequence[int], array: memoryview) -> Iterable[tuple[int, bytes]]:
     return zip(seqs, bodies_of(array), strict=True)
 
 

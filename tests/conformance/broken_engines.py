@@ -321,7 +321,7 @@ class CountsVersions(MemoryEngine):
         return outcomes
 
 
-@noticed_by("test_changing_a_loaded_session_changes_nothing_stored")
+@noticed_by("test_changing_what_was_read_changes_nothing_stored")
 class HandsOutItsOwnLists(MemoryEngine):
     def __init__(self) -> None:
         super().__init__()

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
-import contextlib
+import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import Phase, settings
+
 from broken_engines import (
     NOTICED_BY,
     AppliesHalfABatch,
     CountsVersions,
-    HandsOutItsOwnLists,
     IgnoresOwners,
     IgnoresVersions,
     LetsTimeGoBack,
@@ -36,13 +37,20 @@ MACHINE = "test_any_history_ends_as_the_oracle_says"
 ATTRIBUTES = ("runs_in", "atomic_scope", "url")
 
 
+class Hasty(EngineContract):
+    """It is enough to know that a history fails; a shorter one is not looked for."""
+
+    def machine_settings(self) -> settings:
+        return settings(super().machine_settings(), phases=(Phase.generate,), report_multiple_bugs=False)
+
+
 def fails(make: Callable[[], object], case: str, face: FaceName, place: Path, *, reopens: bool = False) -> bool:
     """Whether a case fails for an engine."""
     place.mkdir(exist_ok=True)
-    tried = type("Tried", (EngineContract,), {"reopens": reopens, "make_engine": lambda *_: make()})
+    tried = type("Tried", (Hasty,), {"reopens": reopens, "make_engine": lambda *_: make()})
     try:
         getattr(tried(), case)(face, place)
-    except Exception:  # noqa: BLE001 - however it fails
+    except (Exception, pytest.fail.Exception):  # noqa: BLE001 - however it fails
         return True
     return False
 
@@ -141,7 +149,6 @@ def test_a_broken_promise_is_noticed(tmp_path: Path, broken: type[MemoryEngine],
     [
         AppliesHalfABatch,
         CountsVersions,
-        HandsOutItsOwnLists,
         IgnoresOwners,
         IgnoresVersions,
         LetsTimeGoBack,
@@ -173,7 +180,7 @@ class LosesWhatWasNotClosed(Kept):
     def __init__(self, place: dict[str, Any]) -> None:
         super().__init__(place)
         self._place = place
-        self._sessions, self._documents = dict(self._sessions), dict(self._documents)
+        self._sessions, self._documents = copy.deepcopy(self._sessions), dict(self._documents)
 
     async def close(self) -> None:
         self._place.update(sessions=self._sessions, documents=self._documents)
@@ -225,15 +232,13 @@ def _called(url: str) -> Callable[[], MemoryEngine]:
 
 
 def test_the_machine_notices_what_a_crash_loses(tmp_path: Path) -> None:
-    places: Iterator[dict[str, Any]] = iter([])
-    del places
     held: dict[Path, dict[str, Any]] = {}
 
-    class Tried(EngineContract):
+    class Tried(Hasty):
         def make_engine(self, place: Path) -> Engine:
             return LosesWhatWasNotClosed(held.setdefault(place, {}))
 
-    with pytest.raises((AssertionError, Exception)):
+    with pytest.raises(AssertionError):
         getattr(Tried(), MACHINE)("plain", tmp_path)
 
 
@@ -265,5 +270,5 @@ def test_a_contract_without_an_engine_fails(tmp_path: Path) -> None:
     class Tried(EngineContract):
         pass
 
-    with contextlib.suppress(AssertionError), pytest.raises(NotImplementedError):
+    with pytest.raises(NotImplementedError):
         Tried().test_an_empty_batch_is_no_work("plain", tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -79,9 +80,14 @@ class Bench:
     async def crash(self) -> None:
         """Drop everything without closing it, and open a new engine. What keeps nothing is left open."""
         if self.reopens:
-            self._open.clear()
-            gc.collect()
+            self._drop()
             self._open = [await self._opened()]
+
+    def _drop(self) -> None:
+        dropped = [weakref.ref(opened.engine) for opened in self._open]
+        self._open.clear()
+        if any(engine() is not None for engine in dropped):
+            gc.collect()  # held by a circle of references
 
     async def another(self) -> Opened:
         """A second engine on the same storage at the same time, as another process has it.

@@ -29,7 +29,7 @@ class Contract:
     faces: ClassVar[tuple[FaceName, ...]] = FACES
     """Where the cases run. An engine with ``runs_in = "loop"`` has only the asynchronous face."""
 
-    examples: ClassVar[int] = 30
+    examples: ClassVar[int] = 40
     """How many histories the state machine tries in each face."""
 
     steps: ClassVar[int] = 30

@@ -72,6 +72,7 @@ class CopyCases(Contract):
             single.clear()
             outcomes.clear()
         before = await everything_in(bench.engine)
+        assert len(before) == 1
         for given in (metadata, fields, unless_set):
             given.clear()
         metadata["b"] = b"2"

@@ -46,6 +46,7 @@ class PagingCases(Contract):
         for index in range(12):
             await bench.commit(created(f"s{index * 5 % 12:02}", at=f"2026-01-02T00:00:00.12345678{index % 4}Z"))
         whole = [summary.id for summary in await bench.engine.list_sessions(SessionQuery())]
+        assert len(whole) == 12
         assert await _paged(bench, 1, "updated") == whole
         assert await _paged(bench, 5, "updated") == whole
 

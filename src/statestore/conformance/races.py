@@ -163,6 +163,7 @@ class RaceCases(Contract):
                 for name in (f"a{turns}", f"b{turns}"):
                     assert (await bench.engine.get_document("notes", name, "json") is None) == (stored is None)
         await bench.commit(put("after"))
+        assert (await document_of(bench.engine, "after")).body == b"1"
         assert await bench.engine.check() == []
 
     @case

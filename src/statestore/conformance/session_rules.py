@@ -14,12 +14,13 @@ from statestore.conformance.trial import Trial, new_record, told_of
 from statestore.engine import SESSION_FIELDS
 from statestore.session import Session
 
-ids: Final = st.sampled_from(["s1", "s2", "é 3"])
+ids: Final = st.sampled_from(["s1", "s1", "s1", "s2", "é 3"])
+fates: Final = st.sampled_from(["", "", "", "crash"])
 users: Final = st.sampled_from([ALICE, BOB])
 slots: Final = st.integers(0, 2)
 kinds: Final = st.sampled_from(["user", "agent", "tool"])
 texts: Final = st.sampled_from(["hello", "", "two\nlines", "東京 \U0001f600"])
-keys: Final = st.sampled_from([None, None, "k1", "k2"])
+keys: Final = st.sampled_from([None, "k1", "k1", "k2"])
 values: Final[st.SearchStrategy[Any]] = st.sampled_from(["p", "", "p,q", ["q", "p"], [], 5, 1.0, None, {"a": [1]}])
 metadata_keys: Final = st.sampled_from(["title", "project_id", "project_ids", "n"])
 moments: Final = st.sampled_from(
@@ -41,12 +42,12 @@ class SessionRules(Trial):
         self.get_or_create(0, "s1", ALICE)
         for kind, text in (("user", "one"), ("tool", "two"), ("agent", "three"), ("user", "four")):
             self.say(0, kind, text, None, is_saved=kind == "user")
-        self.save(0, recreate=False)
+        self.save(0, recreate=False, fate="")
         self.load(1, "s1", None)
 
     @rule(slot=slots, session_id=ids, user_id=users)
     def make(self, slot: int, session_id: str, user_id: str) -> None:
-        """A new object, whose id may be taken."""
+        """A new object, whose id may be taken, saved at once or later."""
         session = Session.with_id(user_id, session_id)
         self.held[slot] = session, Double(session_id, user_id, session.created_text, session.updated_text)
 
@@ -109,29 +110,26 @@ class SessionRules(Trial):
         double.fields[name] = value
 
     @precondition(lambda self: self.held)
-    @rule(slot=slots, key=metadata_keys, value=values, is_saved=st.booleans())
-    def set_metadata(self, slot: int, key: str, value: Any, is_saved: bool) -> None:
-        """Set a metadata key of an object, and perhaps save it."""
+    @rule(slot=slots, key=metadata_keys, value=values, is_unset=st.sampled_from([False, False, True]))
+    def set_metadata(self, slot: int, key: str, value: Any, is_unset: bool) -> None:
+        """Set or unset a metadata key of an object, and save it."""
         session, double = self._pick(slot)
-        session.set_metadata(key, value)
-        double.metadata[key] = value
+        if is_unset:
+            session.metadata.pop(key, None)
+            double.metadata.pop(key, None)
+        else:
+            session.set_metadata(key, value)
+            double.metadata[key] = value
+        self.run(self._save(session, double))
+
+    @precondition(lambda self: self.held)
+    @rule(slot=slots, moment=moments, is_saved=st.booleans())
+    def set_moment(self, slot: int, moment: datetime, is_saved: bool) -> None:
+        """Give an object another moment of change, earlier ones included, and perhaps save it."""
+        session, double = self._pick(slot)
+        session.updated_at = moment
         if is_saved:
             self.run(self._save(session, double))
-
-    @precondition(lambda self: self.held)
-    @rule(slot=slots, key=metadata_keys)
-    def unset_metadata(self, slot: int, key: str) -> None:
-        """Remove a metadata key of an object."""
-        session, double = self._pick(slot)
-        session.metadata.pop(key, None)
-        double.metadata.pop(key, None)
-
-    @precondition(lambda self: self.held)
-    @rule(slot=slots, moment=moments)
-    def set_moment(self, slot: int, moment: datetime) -> None:
-        """Give an object another moment of change, earlier ones included."""
-        session, _ = self._pick(slot)
-        session.updated_at = moment
 
     @precondition(lambda self: any(double.editable() for _, double in self.held.values()))
     @rule(slot=slots, place=st.integers(0, 5), text=st.sampled_from([None, "edited"]))
@@ -154,11 +152,12 @@ class SessionRules(Trial):
             session.histories[column][index] = record  # type: ignore[assignment]
 
     @precondition(lambda self: self.held)
-    @rule(slot=slots, recreate=st.booleans())
-    def save(self, slot: int, recreate: bool) -> None:
+    @rule(slot=slots, recreate=st.booleans(), fate=fates)
+    def save(self, slot: int, recreate: bool, fate: str) -> None:
         """Save an object: new, changed, stale, edited, or of a session that is gone."""
         session, double = self._pick(slot)
         self.run(self._save(session, double, recreate=recreate and double.is_straight and not double.is_replaced))
+        self.meet(fate)
 
     async def _save(self, session: Session, double: Double, *, recreate: bool = False) -> None:
         _, error = await self.outcome(self.bench.store.save_session(session, recreate=recreate))

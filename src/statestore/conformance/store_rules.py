@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from statestore.conformance.changes import appended, created, event, put
+from statestore.conformance.changes import BOB, appended, created, event, put
 from statestore.conformance.double import Double
 from statestore.conformance.oracle import Refused, Wish
-from statestore.conformance.session_rules import ids, keys, kinds, moments, slots, texts, users
+from statestore.conformance.session_rules import fates, ids, keys, kinds, moments, slots, texts, users
 from statestore.conformance.trial import CATEGORY, Trial, new_record, present, told_of
 from statestore.engine import (
     Change,
@@ -43,10 +43,13 @@ class StoreRules(Trial):
         """The store, or one user's part of it."""
         return self.bench.store if viewer is None else self.bench.store.for_user(viewer)
 
-    @rule(session_id=ids, kind=kinds, text=texts, key=keys, moment=st.none() | moments, viewer=viewers)
-    def append(self, session_id: str, kind: str, text: str, key: str | None, moment: Any, viewer: str | None) -> None:
+    @rule(session_id=ids, kind=kinds, text=texts, key=keys, moment=st.none() | moments, viewer=viewers, fate=fates)
+    def append(
+        self, session_id: str, kind: str, text: str, key: str | None, moment: Any, viewer: str | None, fate: str
+    ) -> None:
         """Add two records without loading the session, one with a key."""
         self.run(self._append(session_id, kind, text, key, moment, viewer))
+        self.meet(fate)
 
     async def _append(
         self, session_id: str, kind: str, text: str, key: str | None, moment: datetime | None, viewer: str | None
@@ -89,20 +92,28 @@ class StoreRules(Trial):
             await self.settle(forked, earliest)
             self.held[slot] = session, Double.of(forked)
 
-    @rule(most=st.integers(0, 2), most_of_user=st.integers(0, 1), years=st.sampled_from([0, 20]), viewer=viewers)
-    def prune(self, most: int, most_of_user: int, years: int, viewer: str | None) -> None:
-        """Delete what is too old or too much, all at once."""
-        config = PruneConfig(most, years * YEAR, most_of_user)
-        oldest = (datetime.now(UTC) - timedelta(hours=years * YEAR)).isoformat()[:19] + "Z" if years else "0001-01-01T"
+    @rule(how=st.sampled_from(["prune", "prune", "delete", "erase"]), session_id=ids, user_id=users, viewer=viewers)
+    def remove(self, how: str, session_id: str, user_id: str, viewer: str | None) -> None:
+        """Sessions go: the old and the many, a certain one, or all of a user's."""
+        if how == "prune":
+            self._prune(PruneConfig(0, 20 * YEAR), "2000-01-01T00:00:00Z", viewer)
+            self._prune(PruneConfig(2, 0, max_sessions_per_user=1 if user_id == BOB else 0), "0001-01-01T", viewer)
+        elif how == "delete":
+            self._delete(session_id, viewer)
+        else:
+            doomed = [kept.id for kept in self.oracle.listed(user_id)]
+            assert self.run(self.bench.store.erase_user(user_id)) == len(doomed)
+            for doomed_id in doomed:
+                del self.oracle.sessions[doomed_id]
+
+    def _prune(self, config: PruneConfig, oldest: str, viewer: str | None) -> None:
         doomed = self.run(self.view(viewer).prune_sessions(config, dry_run=True))
         before = set(self.oracle.sessions)
-        expected = self.oracle.prune(most, most_of_user, oldest, viewer)
+        expected = self.oracle.prune(config.max_sessions, config.max_sessions_per_user, oldest, viewer)
         assert {item.session.id for item in doomed} == before - set(self.oracle.sessions)
         assert self.run(self.view(viewer).prune_sessions(config)) == expected
 
-    @rule(session_id=ids, viewer=viewers)
-    def delete(self, session_id: str, viewer: str | None) -> None:
-        """Delete a session that may not be there, or be somebody else's."""
+    def _delete(self, session_id: str, viewer: str | None) -> None:
         is_deleted = self.run(self.view(viewer).delete_session(session_id))
         try:
             self.oracle.find(session_id, viewer)
@@ -110,14 +121,6 @@ class StoreRules(Trial):
             assert is_deleted is False
         else:
             assert is_deleted is True
-            del self.oracle.sessions[session_id]
-
-    @rule(user_id=users)
-    def erase(self, user_id: str) -> None:
-        """Delete all of a user's sessions."""
-        doomed = [kept.id for kept in self.oracle.listed(user_id)]
-        assert self.run(self.bench.store.erase_user(user_id)) == len(doomed)
-        for session_id in doomed:
             del self.oracle.sessions[session_id]
 
     @rule(name=names, value=st.integers(0, 3), needs=st.sampled_from(["", "", "absent", "version", "old version"]))
@@ -136,30 +139,24 @@ class StoreRules(Trial):
             assert not self.oracle.objections([wish])
             self.oracle.put(name, str(value).encode(), version)
 
-    @rule(name=names)
-    def drop(self, name: str) -> None:
-        """Delete a document that may not be there."""
-        is_deleted = self.run(self.bench.store.delete_file(CATEGORY, name))
-        assert is_deleted == (self.oracle.documents.pop(name, None) is not None)
+    @rule(name=names, is_all=st.booleans())
+    def drop(self, name: str, is_all: bool) -> None:
+        """Delete a document that may not be there, or all of them."""
+        if is_all:
+            assert self.run(self.bench.store.delete_category(CATEGORY)) == len(self.oracle.documents)
+            self.oracle.documents.clear()
+        else:
+            is_deleted = self.run(self.bench.store.delete_file(CATEGORY, name))
+            assert is_deleted == (self.oracle.documents.pop(name, None) is not None)
 
-    @rule(with_batch=st.booleans())
-    def empty_category(self, with_batch: bool) -> None:
-        """Delete all documents, beside a session or alone."""
-        count = len(self.oracle.documents)
-        changes: list[Change] = [DeleteCategory(CATEGORY)]
-        if with_batch:
-            changes.append(DeleteSession("never there"))
-        outcomes = self.run(self.bench.commit(*changes))
-        assert outcomes[0].deleted == count
-        self.oracle.documents.clear()
-
-    @rule(batch=st.lists(wishes, min_size=1, max_size=5))
-    def commit(self, batch: list[tuple[Any, str, str, str]]) -> None:
+    @rule(batch=st.lists(wishes, min_size=1, max_size=5), fate=fates)
+    def commit(self, batch: list[tuple[Any, str, str, str]], fate: str) -> None:
         """Commit several changes with preconditions, of which some may not hold: all happen or none."""
         chosen = {
             ("doc" if what in ("put", "drop") else "session", name): (what, name, *rest) for what, name, *rest in batch
         }
         self.run(self._commit([self._wish(*wish) for wish in chosen.values()]))
+        self.meet(fate)
 
     async def _commit(self, batch: list[Wish]) -> None:
         changes = [_change(wish) for wish in batch]
@@ -240,18 +237,8 @@ class StoreRules(Trial):
     @precondition(lambda self: self.bench.reopens)
     @rule()
     def reopen(self) -> None:
-        """Close the store and open it again."""
+        """Close the store and open it again. Nothing is ever wrong with it."""
         self.run(self.bench.reopen())
-
-    @precondition(lambda self: self.bench.reopens)
-    @rule()
-    def crash(self) -> None:
-        """Drop the engine without closing it, and open another one."""
-        self.run(self.bench.crash())
-
-    @rule()
-    def check(self) -> None:
-        """Nothing is ever wrong with what only we wrote."""
         assert self.run(self.bench.engine.check()) == []
 
 

@@ -58,6 +58,11 @@ class Trial(RuleBasedStateMachine):
             self._face.close()
             shutil.rmtree(self.bench.place, ignore_errors=True)
 
+    def meet(self, fate: str) -> None:
+        """What happens right after a write: nothing, or a crash. What keeps nothing is spared."""
+        if fate == "crash":
+            self.run(self.bench.crash())
+
     async def outcome(self, call: Coroutine[Any, Any, T]) -> tuple[T | None, StateStoreError | None]:
         """What a call gives back, or the error that tells of somebody else's doing."""
         try:

@@ -110,6 +110,7 @@ class VersionCases(Contract):
         """However often something is read, listed or checked, its version stays."""
         await bench.commit(created("s", user("one")), put("n"))
         before = await everything_in(bench.engine)
+        assert len(before) == 2
         for _ in range(3):
             await bench.engine.read_session("s", last=0)
             await bench.engine.list_sessions(SessionQuery(user_id="alice"))

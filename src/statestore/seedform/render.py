@@ -38,7 +38,7 @@ def compact_json(stored: StoredSession, metadata: bytes) -> bytes:
     }
     for key, array in ((layout.USERS, arrays.users), (layout.AGENTS, arrays.agents)):
         if stored.layout is None or key in shape or bodies_of(array):
-            values[key] = array
+            values[key] = bytes(array)
     for key in layout.OPTIONAL:
         value: str | None = getattr(fields, key)
         if value is not None:
@@ -54,9 +54,9 @@ def with_notes(metadata: bytes, notes: Notes) -> bytes:
     return joined_members(members(metadata) | {RESERVED_KEY: text}) if text else metadata
 
 
-def notes_for(columns: Columns, numbering: Numbering, events: bytes, next_seq: int) -> Notes:
+def notes_for(columns: Columns, numbering: Numbering, events: memoryview, next_seq: int) -> Notes:
     """The fewest notes from which a reader works out the same numbers and keys."""
-    noted_events = msgspec.UNSET if events == b"[]" else msgspec.Raw(events)
+    noted_events = msgspec.Raw(bytes(events)) if columns[2] else msgspec.UNSET
     plain = Notes(events=noted_events, keys=_noted_keys(columns, numbering))
     if next_seq == 1 + sum(map(len, columns)) and _same_numbers(numbering_of(plain, columns), numbering):
         return plain

@@ -23,6 +23,7 @@ from statestore.timestamps import nanoseconds
 
 _TOP_LEVEL_KEY = re.compile(rb'\n  ("(?:[^"\\]|\\.)*"): ')
 _USERS_KEY = b'\n  "user_messages": '
+_ARRAYS = (layout.USERS, layout.AGENTS)
 _AGENTS_KEY = b'\n  "agent_responses": '
 _decode_key = msgspec.json.Decoder(str).decode
 
@@ -72,8 +73,6 @@ class SessionText:
 
     def __init__(self, text: bytes) -> None:
         """Raises ``msgspec.DecodeError``, `InvalidValue` or ``UnicodeDecodeError`` for what is not a session."""
-        if not text.isascii():
-            text.decode()
         try:
             self._understand(text, usual_spans(text))
         except (msgspec.DecodeError, InvalidValue):
@@ -82,9 +81,10 @@ class SessionText:
             self._understand(text, _all_spans(text))
 
     def _understand(self, text: bytes, spans: dict[str, Span]) -> None:
-        arrays = [span for key in (layout.USERS, layout.AGENTS) if (span := spans.get(key))]
+        arrays = [span for key in _ARRAYS if (span := spans.get(key))]
         # Where the arrays decode, and the rest decodes with a number in each one's place, the whole is valid.
         rest = _without(text, arrays)
+        rest.decode()
         _check_spans(text, spans, _decode_members(rest))
         envelope = _decode_envelope(rest)
         for moment in (envelope.created_at, envelope.updated_at):
@@ -130,12 +130,13 @@ class SessionText:
         return records
 
     def _read_records(self) -> Records:
+        view = memoryview(self.text)
         users, agents = (
-            self.text[span.start : span.end] if span else b"[]"
+            view[span.start : span.end] if span else memoryview(b"[]")
             for span in (self.spans.get(layout.USERS), self.spans.get(layout.AGENTS))
         )
         notes = self.notes
-        arrays = RecordArrays(users, agents, notes.events_array())
+        arrays = RecordArrays(users, agents, memoryview(notes.events_array()))
 
         def numbering() -> Numbering:
             return numbering_of(notes, records.decoded()[:3])
@@ -180,19 +181,18 @@ def _latest_uncovered(notes: Notes, columns: Columns, latest: datetime) -> datet
     covered = fitting_seqs(notes, tuple(map(len, columns)))
     if not any(covered):
         return latest
-    rest = RecordArrays(
-        *(
-            joined_array(body_of(record) for record in column[len(seqs) :])
-            for column, seqs in zip(columns, covered, strict=True)
-        )
+    rest = (
+        memoryview(joined_array(body_of(record) for record in column[len(seqs) :]))
+        for column, seqs in zip(columns, covered, strict=True)
     )
-    return decode_arrays(rest).latest
+    return decode_arrays(RecordArrays(*rest)).latest
 
 
 def _check_spans(text: bytes, spans: dict[str, Span], members: dict[str, Raw]) -> None:
     """Raise if what was found by its layout is not what the JSON says."""
     is_right = list(spans) == list(members) and all(
-        bytes(raw) in (b"0", text[spans[key].start : spans[key].end]) for key, raw in members.items()
+        bytes(raw) == (b"0" if key in _ARRAYS else text[spans[key].start : spans[key].end])
+        for key, raw in members.items()
     )
     if not is_right:
         raise msgspec.DecodeError("JSON is not laid out as expected")
