@@ -206,8 +206,8 @@ class IndexFile:
             return {}
         try:
             with closing(self._connect()) as connection:
-                (joined,) = connection.execute("SELECT group_concat(entry) FROM files").fetchone()
-            return {entry.id: entry for entry in _decode_entries(f"[{joined or ''}]")}
+                (joined,) = connection.execute("SELECT CAST(group_concat(entry) AS BLOB) FROM files").fetchone()
+            return {entry.id: entry for entry in _decode_entries(b"[" + (joined or b"") + b"]")}
         except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
             log.warning("the index %s cannot be read and will be rebuilt: %s", self._path, error)
             self._discard()
