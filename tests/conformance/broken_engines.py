@@ -6,6 +6,7 @@ import asyncio
 import copy
 import json
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any
 from zlib import crc32
 
@@ -89,7 +90,9 @@ class TellsStrangersTooMuch(MemoryEngine):
         try:
             return await super().commit(batch)
         except PreconditionFailed as failed:
-            raise PreconditionFailed([self._told(failure, batch[failure.index]) for failure in failed.failures]) from None
+            raise PreconditionFailed(
+                [self._told(failure, batch[failure.index]) for failure in failed.failures]
+            ) from None
 
     def _told(self, failure: Failure, change: Change) -> Failure:
         if isinstance(change, DeleteSession) and change.requires.version is not None:
@@ -166,10 +169,8 @@ class IsTornByCancelling(MemoryEngine):
 class WritesBeforeItIsAwaited(MemoryEngine):
     def commit(self, batch: Sequence[Change]) -> Coroutine[Any, Any, list[Outcome]]:
         first = super().commit(batch[:1])
-        try:
+        with suppress(StopIteration):
             first.send(None)
-        except StopIteration:
-            pass
 
         async def rest() -> list[Outcome]:
             return [Outcome(None, "1"), *await MemoryEngine.commit(self, batch[1:])]
@@ -450,3 +451,17 @@ class ListsDocumentsAsTheyCome(MemoryEngine):
     async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
         infos = await super().list_documents(query)
         return sorted(infos, key=lambda info: list(self._documents).index((info.category, info.name, info.kind)))
+
+
+class Nothing:
+    """An engine that implements nothing."""
+
+
+def open_broken(_: str, **__: object) -> MemoryEngine:
+    """For the command line: an engine with one promise broken."""
+    return TakesAnItemTwice()
+
+
+def open_nothing(_: str, **__: object) -> Nothing:
+    """For the command line: no engine at all."""
+    return Nothing()

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import Phase, settings
-
 from broken_engines import (
     NOTICED_BY,
     AppliesHalfABatch,
@@ -21,9 +19,11 @@ from broken_engines import (
     LetsTimeGoBack,
     ListsOldestFirst,
     LosesKeys,
+    Nothing,
     ReplacesMetadataWhole,
     ReusesNumbers,
 )
+from hypothesis import Phase, settings
 
 import statestore.conformance
 from statestore.conformance import EngineContract
@@ -53,10 +53,6 @@ def fails(make: Callable[[], object], case: str, face: FaceName, place: Path, *,
     except (Exception, pytest.fail.Exception):  # noqa: BLE001 - however it fails
         return True
     return False
-
-
-class Nothing:
-    """An engine that implements nothing."""
 
 
 class Void:

@@ -11,7 +11,10 @@ import tempfile
 from collections.abc import Callable, Coroutine
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from statestore.conformance.report import Report
 
 T = TypeVar("T")
 NOT_INSTALLED: Final = "the suite needs pytest and hypothesis: pip install 'statestore[conformance]'"
@@ -34,39 +37,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--examples", type=int, metavar="N", help="how many histories the state machine tries in each face"
     )
+    parser.add_argument("-k", metavar="WORDS", default="", help="try only what matches, as pytest's -k does")
     options = parser.parse_args(arguments)
     if not all(map(find_spec, ("pytest", "hypothesis"))):
         parser.error(NOT_INSTALLED)
 
-    import pytest
-
     from statestore import StateStoreError, __version__
-    from statestore.conformance.faces import FACES
     from statestore.conformance.report import Report, Subject
     from statestore.conformance.storage import empty, is_empty
     from statestore.opening import engine_for
 
     url: str = options.url
+    is_shared = url != "memory:" and "{place}" not in url
     try:
-        runs_in = engine_for(url).runs_in
-        is_shared = url != "memory:" and "{place}" not in url
+        runs_in = getattr(engine_for(url), "runs_in", None)
         if is_shared and not _with_engine(url, is_empty):
             parser.error(f"{url} is not empty: the suite deletes what it finds, so it needs a store of its own")
     except StateStoreError as error:
         parser.error(str(error))
-    subject = Subject(url, ("async",) if runs_in == "loop" else FACES, is_shared, options.examples)
-    report = Report(subject, is_live=not options.json)
+    except Exception as error:  # noqa: BLE001 - an engine that is not even half an engine
+        parser.exit(1, f"{url} could not be opened and listed: {error!r}\n")
+    subject = Subject(url, ("async",) if runs_in == "loop" else ("plain", "async"), is_shared, options.examples)
+    report = Report(subject, is_live=not options.json, is_partial=bool(options.k))
     if not options.json:
-        print(f"statestore {__version__} conformance of {url}, {' and '.join(subject.faces)}")
-    with tempfile.TemporaryDirectory(prefix="statestore-conformance-") as directory:
-        pytest.main(
-            [
-                *("-c", os.devnull, "--rootdir", directory, "--basetemp", str(Path(directory, "cases"))),
-                *("-p", "no:terminal", "-p", "no:cacheprovider", "--noconftest"),
-                str(Path(__file__).with_name("subject.py")),
-            ],
-            plugins=[report],
-        )
+        print(f"statestore {__version__}, conformance of {url}, {' and '.join(subject.faces)}")
+    _run(report, options.k)
     if is_shared:
         _with_engine(url, empty)
     if options.json:
@@ -74,6 +69,22 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         print(f"\n{report.summary()}")
     return 0 if report.is_good else 1
+
+
+def _run(report: Report, words: str) -> None:
+    """Run the cases under pytest, with nobody's settings but ours."""
+    import pytest
+
+    os.environ.pop("PYTEST_ADDOPTS", None)
+    with tempfile.TemporaryDirectory(prefix="statestore-conformance-") as directory:
+        pytest.main(
+            [
+                *("-c", os.devnull, "--rootdir", directory, "--basetemp", str(Path(directory, "cases"))),
+                *("-p", "no:terminal", "-p", "no:cacheprovider", "--noconftest", "-k", words),
+                str(Path(__file__).with_name("subject.py")),
+            ],
+            plugins=[report],
+        )
 
 
 def _with_engine(url: str, work: Callable[[Any], Coroutine[Any, Any, T]]) -> T:

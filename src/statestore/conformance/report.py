@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, cast
 
@@ -51,8 +52,10 @@ class Promise:
 class Report:
     """A pytest plugin that hands the subject over and notes what becomes of it."""
 
-    def __init__(self, subject: Subject, *, is_live: bool) -> None:
+    def __init__(self, subject: Subject, *, is_live: bool, is_partial: bool) -> None:
+        """``is_live`` prints promises as they are tried; ``is_partial`` says that not all need be."""
         self.subject = subject
+        self.is_partial = is_partial
         self.promises: dict[str, Promise] = {}
         self.complaints: list[str] = []
         self._is_live = is_live
@@ -69,11 +72,17 @@ class Report:
     def pytest_configure(self, config: pytest.Config) -> None:
         """Hand over what is to be tried."""
         config.stash[SUBJECT] = self.subject
+        config.option.tbstyle = "short"
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note what could not even be collected."""
         if not report.passed:
             self.complaints.append(report.longreprtext)
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Nothing is left out unless somebody asked for it."""
+        if not self.is_partial:
+            self.complaints.append(f"{len(items)} cases were left out")
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what will be tried; until it has been, it counts as broken."""
@@ -112,6 +121,8 @@ class Report:
         kept = sum(promise.is_kept for promise in self.promises.values())
         total = len(self.promises)
         said = f"{total} promises: {kept} kept, {total - kept} broken" if total else "nothing could be tried"
+        if self.is_partial:
+            said += " (not all were tried)"
         return "\n".join([*self.complaints, said])
 
     def as_json(self, version: str) -> dict[str, Any]:
@@ -121,6 +132,7 @@ class Report:
             "statestore": version,
             "faces": list(self.subject.faces),
             "is_good": self.is_good,
+            "is_partial": self.is_partial,
             "kept": sum(promise.is_kept for promise in self.promises.values()),
             "broken": sum(not promise.is_kept for promise in self.promises.values()),
             "complaints": self.complaints,

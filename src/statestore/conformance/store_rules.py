@@ -15,7 +15,6 @@ from statestore.conformance.session_rules import fates, ids, keys, kinds, moment
 from statestore.conformance.trial import CATEGORY, Trial, new_record, present, told_of
 from statestore.engine import (
     Change,
-    DeleteCategory,
     DeleteDocument,
     DeleteSession,
     NewRecord,

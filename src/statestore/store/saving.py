@@ -8,8 +8,9 @@ from statestore.engine import ChangeSession, NewRecord, NewSession, Outcome, Req
 from statestore.errors import SessionConflict, SessionNotFound
 from statestore.jsontext import changed_members, members
 from statestore.labels import PROJECT_KEYS, TITLE_KEY, opening_of, project_in, title_in
+from statestore.origin import Origin, column_of
 from statestore.records import Record, RecordArrays, UserMessage, body_of, kind_of
-from statestore.session import Origin, Session, column_of
+from statestore.session import Session
 from statestore.stored import Numbering, Records, SessionFields, StoredRecord, StoredSession
 from statestore.timeline import placed
 from statestore.timestamps import nanoseconds

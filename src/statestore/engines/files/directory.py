@@ -15,8 +15,9 @@ import time
 import unicodedata
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import Final, NamedTuple
+from typing import Final
 
+from statestore.engines.files.identity import Expected, Identity
 from statestore.errors import NameTaken, StateStoreError, StoreUnavailable
 from statestore.seedform.pieces import Pieces
 
@@ -25,45 +26,9 @@ TEMPORARY: Final = "tmp"
 LOCKS: Final = "locks"
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_PIECE = 1 << 16
 _PROBE: Final = "Names-\u00c9"
 """An empty file in ``.statestore``: who finds it under another spelling is on a file system that folds names."""
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-
-
-class Identity(NamedTuple):
-    """What tells one state of a file from another without reading it; no proof, but a quick no."""
-
-    size: int
-    mtime_ns: int
-    inode: int
-
-    @classmethod
-    def of(cls, status: os.stat_result) -> Identity:
-        """The identity that a stat tells."""
-        return cls(status.st_size, status.st_mtime_ns, status.st_ino & (2**63 - 1))
-
-
-class Expected(NamedTuple):
-    """What a file should hold, and, if this process wrote it, what a stat said of it right then."""
-
-    body: Pieces
-    written: os.stat_result | None
-
-    def is_ours(self, status: os.stat_result) -> bool:
-        """Whether a file can only be the one that this process wrote, so that its bytes need not be compared.
-
-        Its time is one that we set, to the nanosecond: no other program's write has it. And a program that set
-        that very time by hand would have changed the time of change, which nobody can set.
-        """
-        written = self.written
-        return (
-            written is not None
-            and status.st_mtime_ns == written.st_mtime_ns
-            and status.st_ctime_ns == written.st_ctime_ns
-            and status.st_size == written.st_size
-            and status.st_ino == written.st_ino
-        )
 
 
 class NotAFile(StateStoreError):
@@ -233,7 +198,7 @@ class Directory:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
                 raise NotAFile(f"{where} is a {_kind(status.st_mode)}, not a file")
-            if expected is not None and (expected.is_ours(status) or _holds(fd, status, expected.body.joined())):
+            if expected is not None and expected.is_held_by(fd, status):
                 return expected.body, status
             return Pieces.of(_read_all(fd, status.st_size)), status
         except OSError as error:
@@ -316,20 +281,6 @@ class Directory:
             return os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             return None
-
-
-def _holds(fd: int, status: os.stat_result, expected: bytes) -> bool:
-    """Whether a file holds exactly these bytes, compared piece by piece."""
-    if status.st_size != len(expected):
-        return False
-    piece = bytearray(_PIECE)  # compared as bytes: a memoryview takes a hundred times as long
-    for place in range(0, len(expected), _PIECE):
-        wanted = expected[place : place + _PIECE]
-        if len(wanted) < _PIECE:
-            del piece[len(wanted) :]
-        if os.preadv(fd, [piece], place) != len(wanted) or not piece.startswith(wanted):
-            return False
-    return not os.pread(fd, 1, len(expected))
 
 
 def _read_all(fd: int, size: int) -> bytes:

@@ -6,7 +6,8 @@ import logging
 import os
 from collections.abc import Iterator
 
-from statestore.engines.files.directory import OWN, Directory, Identity
+from statestore.engines.files.directory import OWN, Directory
+from statestore.engines.files.identity import Identity
 from statestore.engines.files.image import version_text
 from statestore.errors import StoreUnavailable
 from statestore.names import SESSIONS

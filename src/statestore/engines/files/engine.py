@@ -11,12 +11,15 @@ import msgspec
 
 from statestore.engine import AtomicScope, Change, DeleteCategory, DocumentQuery, Outcome, RunsIn, SessionQuery
 from statestore.engines.files import journal
+from statestore.engines.files.batches import BatchMaker
 from statestore.engines.files.checking import check_everything
 from statestore.engines.files.committing import Committer
 from statestore.engines.files.directory import LOCKS, Directory, NotAFile
 from statestore.engines.files.documents import categories_below, document_from, documents_in, file_name
 from statestore.engines.files.index import Index
 from statestore.engines.files.locks import BATCHES, Locks
+from statestore.engines.files.planning import Surveyor
+from statestore.engines.files.recovery import Recovery
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.judging import check_batch
 from statestore.errors import CorruptDocument, InvalidValue, ReadOnlyStore, StoreClosed, StoreUnavailable
@@ -63,8 +66,11 @@ class FilesEngine:
             locks = self._directory.own_directory(LOCKS, create=not self._read_only)
             self._locks = Locks(locks, is_writable=not self._read_only)
             if not self._read_only:
-                self._committer = Committer(self._directory, self._locks, self._sessions)
-                self._committer.clean_up()
+                surveyor = Surveyor(self._directory, self._sessions)
+                self._recovery = Recovery(self._directory, self._locks)
+                self._committer = Committer(self._directory, self._locks, surveyor, self._recovery)
+                self._batches = BatchMaker(self._directory, self._locks, surveyor, self._recovery)
+                self._recovery.clean_up()
 
     async def close(self) -> None:
         if self._is_open:
@@ -88,7 +94,7 @@ class FilesEngine:
         with _as_unavailable(self._path):
             if len(batch) == 1 and not isinstance(batch[0], DeleteCategory):
                 return [self._committer.commit_one(batch[0])]
-            return self._committer.commit_all(batch)
+            return self._batches.commit_all(batch)
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -162,7 +168,7 @@ class FilesEngine:
             return
         if not self._read_only:
             with _as_unavailable(self._path):
-                self._committer.finish_journal()
+                self._recovery.finish_journal()
             return
         with self._locks.shared_if_there(BATCHES):
             if journal.is_waiting(self._directory):

@@ -22,9 +22,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from statestore.engine import SessionQuery
-from statestore.engines.files.directory import Identity
 from statestore.engines.files.documents import is_unicode
 from statestore.engines.files.forking import forget_after_fork
+from statestore.engines.files.identity import Identity
 from statestore.engines.selecting import has_filters, select
 from statestore.stored import SessionSummary
 from statestore.timestamps import nanoseconds

@@ -6,7 +6,8 @@ import os
 
 import msgspec
 
-from statestore.engines.files.directory import OWN, Directory, Expected, Identity, NotAFile
+from statestore.engines.files.directory import OWN, Directory, NotAFile
+from statestore.engines.files.identity import Expected, Identity
 from statestore.engines.files.image import ImageCache, SessionImage, version_text
 from statestore.engines.files.index import SUFFIX, Index
 from statestore.engines.files.summaries import summary_of

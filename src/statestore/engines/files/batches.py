@@ -1,0 +1,114 @@
+"""Several files changed together, all or none: prepared, then journalled, then put in their places."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from statestore.engine import Change, ChangeSession, DeleteCategory, DeleteDocument, Outcome
+from statestore.engines.files import journal
+from statestore.engines.files.directory import ChangedMeanwhile, Directory
+from statestore.engines.files.documents import documents_in
+from statestore.engines.files.journal import Journal, SessionChange, Step, fingerprint
+from statestore.engines.files.locks import BATCHES, Locks
+from statestore.engines.files.planning import Found, Plan, SingleChange, Surveyor, place_of, planned, present
+from statestore.engines.files.recovery import Recovery
+from statestore.engines.judging import item_of, judge
+
+
+class BatchMaker:
+    """Makes batches of several files."""
+
+    def __init__(self, directory: Directory, locks: Locks, surveyor: Surveyor, recovery: Recovery) -> None:
+        self._directory = directory
+        self._locks = locks
+        self._surveyor = surveyor
+        self._recovery = recovery
+
+    def commit_all(self, batch: Sequence[Change]) -> list[Outcome]:
+        """Make several changes, all or none."""
+        while True:
+            with self._locks.held(BATCHES):
+                self._recovery.finish_journal_of_the_dead()
+                singles, owners = self._singles(batch)
+                with self._locks.hold(place_of(single).stripe for single in singles):
+                    try:
+                        return _per_change(batch, owners, self._made_together(batch, singles, owners))
+                    except ChangedMeanwhile:
+                        continue
+
+    def _singles(self, batch: Sequence[Change]) -> tuple[list[SingleChange], list[int]]:
+        """The batch with each category's deletion spelt out, and which change of the batch each comes from."""
+        singles: list[SingleChange] = []
+        owners: list[int] = []
+        for index, change in enumerate(batch):
+            if isinstance(change, DeleteCategory):
+                infos = documents_in(self._directory, change.category)
+                several: list[SingleChange] = [DeleteDocument(i.category, i.name, i.kind) for i in infos]
+            else:
+                several = [change]
+            singles += several
+            owners += [index] * len(several)
+        return singles, owners
+
+    def _made_together(self, batch: Sequence[Change], singles: list[SingleChange], owners: list[int]) -> list[Outcome]:
+        found = [self._surveyor.find_alone(change) for change in singles]
+        by_item = {item_of(change): present(f) for change, f in zip(singles, found, strict=True)}
+        judge(batch, by_item.get)
+        plans = [planned(change, f) for change, f in zip(singles, found, strict=True)]
+        steps: list[Step] = []
+        statuses: list[os.stat_result | None] = []
+        try:
+            for change, before, plan in zip(singles, found, plans, strict=True):
+                step, status = self._step(change, before, plan)
+                steps.append(step)
+                statuses.append(status)
+            for change, before in zip(singles, found, strict=True):
+                self._surveyor.check_alone(change, before)
+            journal.write_journal(self._directory, Journal(steps))
+        except BaseException:
+            self._take_back(steps)
+            raise
+        self._recovery.make(steps)
+        outcomes: list[Outcome] = []
+        for change, before, plan, status in zip(singles, found, plans, statuses, strict=True):
+            version = None
+            if status is None:
+                self._surveyor.forget(place_of(change))
+            else:
+                version = self._surveyor.noted(place_of(change), plan, status)
+            gone = int(plan.body is None and before is not None)
+            outcomes.append(Outcome(before.version if before else None, version, plan.seqs, gone))
+        return outcomes
+
+    def _take_back(self, steps: Sequence[Step]) -> None:
+        """After a failure before anything was put in its place: the batch did not happen."""
+        if journal.is_waiting(self._directory):
+            journal.remove_journal(self._directory)
+        for step in steps:
+            if step.temporary is not None:
+                self._directory.discard(step.temporary)
+
+    def _step(self, change: SingleChange, before: Found | None, plan: Plan) -> tuple[Step, os.stat_result | None]:
+        place = place_of(change)
+        temporary = status = None
+        with self._directory.category(place.category, create=plan.body is not None) as directory:
+            if directory is not None:
+                self._directory.check_writable(directory, place.category)
+                self._directory.check_name_is_free(directory, place.file)
+        if plan.body is not None:
+            temporary, status = self._directory.prepare(place.stripe, plan.body, before.status if before else None)
+        logical = SessionChange.of(change) if isinstance(change, ChangeSession) else None
+        old = fingerprint(before.body) if before else None
+        return Step(place.category, place.file, old, fingerprint(plan.body), temporary, logical), status
+
+
+def _per_change(batch: Sequence[Change], owners: list[int], outcomes: list[Outcome]) -> list[Outcome]:
+    """One outcome for each change of the batch: a category's is the number of its documents."""
+    by_owner: list[list[Outcome]] = [[] for _ in batch]
+    for owner, outcome in zip(owners, outcomes, strict=True):
+        by_owner[owner].append(outcome)
+    return [
+        Outcome(None, deleted=sum(outcome.deleted for outcome in own)) if isinstance(change, DeleteCategory) else own[0]
+        for change, own in zip(batch, by_owner, strict=True)
+    ]

@@ -1,0 +1,147 @@
+"""Before a file is written: where it is, what it holds now, and what it will hold."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from statestore.engine import ChangeSession, DeleteDocument, DeleteSession, PutDocument
+from statestore.engines.files.directory import ChangedMeanwhile, Directory, NotAFile
+from statestore.engines.files.documents import file_name
+from statestore.engines.files.editing import changed, created
+from statestore.engines.files.identity import Identity
+from statestore.engines.files.image import SessionImage, version_text
+from statestore.engines.files.locks import stripe_of
+from statestore.engines.files.sessions import SUFFIX, SessionFiles
+from statestore.engines.judging import Present
+from statestore.errors import CorruptDocument, CorruptSession
+from statestore.names import SESSIONS
+from statestore.seedform.pieces import Pieces
+from statestore.seedform.text import SessionText
+from statestore.stored import Version
+
+SingleChange = PutDocument | DeleteDocument | ChangeSession | DeleteSession
+
+
+class Place(NamedTuple):
+    """Where an item's file is."""
+
+    category: str
+    file: str
+
+    @property
+    def stripe(self) -> str:
+        """The lock that guards it."""
+        return stripe_of(self)
+
+
+def place_of(change: SingleChange) -> Place:
+    """Where the file is that a change is about."""
+    if isinstance(change, (ChangeSession, DeleteSession)):
+        return Place(SESSIONS, change.id + SUFFIX)
+    return Place(change.category, file_name(change.name, change.kind))
+
+
+class Found(NamedTuple):
+    """What is there before a change: a file's bytes, and a session's image if it was understood."""
+
+    body: Pieces
+    status: os.stat_result
+    version: Version
+    image: SessionImage | None = None
+
+
+class Plan(NamedTuple):
+    """What a change comes to: the bytes that will be there (``None``: no file), and the numbers given out."""
+
+    body: Pieces | None
+    text: SessionText | None = None
+    seqs: tuple[int, ...] = ()
+
+
+class Surveyor:
+    """Looks at what is there before a change, right before it, and notes what is there after it."""
+
+    def __init__(self, directory: Directory, sessions: SessionFiles) -> None:
+        self._directory = directory
+        self._sessions = sessions
+
+    def find_alone(self, change: SingleChange) -> Found | None:
+        """What is there now, of a change whose directory is not open."""
+        place = place_of(change)
+        with self._directory.category(place.category) as directory:
+            return None if directory is None else self.find(change, directory, place)
+
+    def find(self, change: SingleChange, directory: int, place: Place) -> Found | None:
+        """What is there now. A session to be deleted need not be understood, unless its owner matters."""
+        if isinstance(change, ChangeSession):
+            return _found_image(self._sessions.image_in(directory, change.id))
+        if isinstance(change, DeleteSession):
+            try:
+                image = self._sessions.image_in(directory, change.id)
+            except CorruptSession:
+                if change.requires.owner is not None:
+                    raise
+            else:
+                return _found_image(image)
+        where = f"{self._directory.path}/{place.category}/{place.file}"
+        try:
+            found = self._directory.read(directory, place.file, where)
+        except NotAFile as error:
+            kind = CorruptSession if isinstance(change, DeleteSession) else CorruptDocument
+            raise kind(str(error)) from error
+        if found is None:
+            return None
+        body, status = found
+        return Found(body, status, version_text(Identity.of(status), body.crc32()))
+
+    def check_alone(self, change: SingleChange, found: Found | None) -> None:
+        """The same as `check_unchanged`, of a change whose directory is not open."""
+        place = place_of(change)
+        with self._directory.category(place.category) as directory:
+            if directory is not None:
+                self.check_unchanged(directory, place, found)
+
+    def check_unchanged(self, directory: int, place: Place, found: Found | None) -> None:
+        """Raise `ChangedMeanwhile` if somebody without our lock replaced the file since we read it.
+
+        What remains is the instant between this look and the rename that follows.
+        """
+        now = self._directory.stat(directory, place.file)
+        is_same = now is None if found is None else now is not None and Identity.of(now) == Identity.of(found.status)
+        if not is_same:
+            raise ChangedMeanwhile(f"{place.category}/{place.file} changed")
+
+    def noted(self, place: Place, plan: Plan, status: os.stat_result) -> Version:
+        """Remember what was written; its version."""
+        assert plan.body is not None
+        if plan.text is None:
+            return version_text(Identity.of(status), plan.body.crc32())
+        return self._sessions.keep(place.file.removesuffix(SUFFIX), status, plan.text).version
+
+    def forget(self, place: Place) -> None:
+        """Remember nothing of a file that is gone."""
+        if place.category == SESSIONS:
+            self._sessions.forget(place.file.removesuffix(SUFFIX))
+
+
+def present(found: Found | None) -> Present | None:
+    """What preconditions are judged by."""
+    if found is None:
+        return None
+    return Present(found.version, found.image.text.fields.user_id if found.image else None)
+
+
+def planned(change: SingleChange, found: Found | None) -> Plan:
+    """What will be there after a change whose preconditions hold."""
+    if isinstance(change, PutDocument):
+        return Plan(Pieces.of(change.body))
+    if isinstance(change, (DeleteDocument, DeleteSession)):
+        return Plan(None)
+    image = found.image if found else None
+    text, seqs = created(change) if image is None else changed(image.text, change)
+    return Plan(text.pieces, text, seqs)
+
+
+def _found_image(image: SessionImage | None) -> Found | None:
+    return None if image is None else Found(image.body, image.status, image.version, image)

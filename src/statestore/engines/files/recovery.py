@@ -1,0 +1,120 @@
+"""After a crash: the batch that a writer left half made is made to its end, and its temporary files go."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+
+import msgspec
+
+from statestore.engine import ChangeSession
+from statestore.engines.files import journal
+from statestore.engines.files.directory import Directory, NotAFile
+from statestore.engines.files.editing import changed
+from statestore.engines.files.journal import Step, fingerprint
+from statestore.engines.files.locks import BATCHES, Locks, stripe_of
+from statestore.errors import InvalidValue
+from statestore.records import decode_body
+from statestore.seedform.pieces import Pieces
+from statestore.seedform.text import SessionText
+
+log = logging.getLogger("statestore")
+
+
+class Recovery:
+    """Finishes journals, one's own and those of the dead."""
+
+    def __init__(self, directory: Directory, locks: Locks) -> None:
+        self._directory = directory
+        self._locks = locks
+
+    def make(self, steps: Sequence[Step]) -> None:
+        """Put everything in its place; then the journal has done its work."""
+        for category in dict.fromkeys(step.category for step in steps):
+            here = [step for step in steps if step.category == category]
+            with self._directory.category(category) as directory:
+                if directory is None:
+                    continue  # removed with all that was in it, after a crash: there is nothing to put anywhere
+                for step in here:
+                    if step.temporary is not None:
+                        self._directory.put_in_place(step.temporary, directory, step.name)
+                    elif self._directory.stat(directory, step.name) is not None:
+                        os.unlink(step.name, dir_fd=directory)
+                self._directory.flush_directory(directory)
+        journal.remove_journal(self._directory)
+
+    def finish_journal(self) -> None:
+        """Wait for the batch that is being made; if its writer died, make it to its end."""
+        with self._locks.held(BATCHES):
+            self.finish_journal_of_the_dead()
+
+    def finish_journal_of_the_dead(self) -> None:
+        """With the lock for batches held, a journal is one whose writer died."""
+        left = journal.read_journal(self._directory) if journal.is_waiting(self._directory) else None
+        if left is None:
+            return
+        with self._locks.hold(stripe_of((step.category, step.name)) for step in left.steps):
+            self.make([merged for step in left.steps if (merged := self._remaining(step)) is not None])
+
+    def _remaining(self, step: Step) -> Step | None:
+        """What is still to be done of a step: all of it, nothing, or our change on top of somebody else's."""
+        found = self._read_again(step)
+        now = fingerprint(found[0] if found else None)
+        is_ready = step.temporary is None or self._directory.has_temporary(step.temporary)
+        if now == step.before and now != step.after and is_ready:
+            return step
+        merged = None
+        if now not in (step.before, step.after) and found is not None and step.change is not None and is_ready:
+            merged = self._merged(step.change.as_change(), found[0])
+        if step.temporary is not None:
+            self._directory.discard(step.temporary)
+        if merged is None or found is None:
+            return None  # done already, or another program's later word on it
+        temporary, _ = self._directory.prepare(stripe_of((step.category, step.name)), merged, found[1])
+        return Step(step.category, step.name, now, fingerprint(merged), temporary)
+
+    def _read_again(self, step: Step) -> tuple[Pieces, os.stat_result] | None:
+        where = f"{step.category}/{step.name}"
+        with self._directory.category(step.category) as directory:
+            try:
+                return None if directory is None else self._directory.read(directory, step.name, where)
+            except NotAFile as error:
+                log.warning("a batch whose writer died leaves this out: %s", error)
+                return Pieces.of(b""), os.stat_result((0,) * 10)
+
+    @staticmethod
+    def _merged(change: ChangeSession, body: Pieces) -> Pieces | None:
+        """Our change on top of what another program wrote since; ``None`` if it is in there, or would undo that."""
+        if change.truncate_after is not None:
+            return None
+        try:
+            text = SessionText(body.joined())
+        except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError, RecursionError) as error:
+            log.warning(
+                "a batch whose writer died leaves session %s out, which was damaged since: %s", change.id, error
+            )
+            return None
+        there = {_said(record.kind, record.body) for record in text.records.in_order()}
+        if change.append and all(_said(record.kind, record.body) in there for record in change.append):
+            return None
+        return changed(text, change)[0].pieces
+
+    def clean_up(self) -> None:
+        """Finish what a crashed writer began, and remove the temporary files it left."""
+        with self._locks.held(BATCHES):
+            self.finish_journal_of_the_dead()
+            for name in self._directory.temporary_files():
+                stripe = name.partition(".")[0]
+                if stripe == journal.NAME:
+                    self._directory.discard(name)  # only written with this lock held
+                    continue
+                with self._locks.held_if_free(stripe) as is_left_over:
+                    if is_left_over:
+                        self._directory.discard(name)
+
+
+def _said(kind: str, body: bytes) -> tuple[str, str, str]:
+    """What a record is known by, however another program spelt it: its kind, its moment, and its text."""
+    record = decode_body(kind, body)
+    return kind, record.timestamp_text, getattr(record, "content", "")
