@@ -81,3 +81,22 @@ class PruneThrottle:
         """The turn came to nothing: let the next one who asks have it."""
         with self._lock:
             self._last = None
+
+    def is_idle(self) -> bool:
+        """Whether whoever asks next would have the turn."""
+        with self._lock:
+            return self._last is None or self._clock() - self._last >= self.cooldown_secs
+
+
+class UserThrottles:
+    """A throttle for each user whose store prunes: one user's turn is not another's."""
+
+    def __init__(self, cooldown_secs: float) -> None:
+        self._cooldown_secs = cooldown_secs
+        self._throttles: dict[str, PruneThrottle] = {}
+
+    def of(self, user_id: str) -> PruneThrottle:
+        """The user's throttle. Those that nobody is waiting for are forgotten when there are many."""
+        if len(self._throttles) >= 1000:
+            self._throttles = {user: throttle for user, throttle in self._throttles.items() if not throttle.is_idle()}
+        return self._throttles.setdefault(user_id, PruneThrottle(self._cooldown_secs))

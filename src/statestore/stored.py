@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Struct
 
-from statestore.errors import InvalidCursor
+from statestore.errors import CorruptDocument, InvalidCursor
 from statestore.jsontext import joined_array
 from statestore.records import AGENT, USER, DecodedRecords, RecordArrays, bodies_of, decode_arrays
 from statestore.timestamps import datetime_of, nanoseconds
@@ -200,15 +200,29 @@ class Document(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The document as text."""
-        return self.body.decode()
+        """The document as text; `CorruptDocument` if it is none."""
+        try:
+            return self.body.decode()
+        except UnicodeDecodeError as error:
+            raise CorruptDocument(f"{self._place} is not UTF-8: {error}; its bytes are in .body") from error
 
     @property
     def value(self) -> Any:
         """The document as what it holds: a decoded value (JSON), a text (markdown), or bytes."""
         if self.kind == "json":
-            return msgspec.json.decode(self.body)
-        return self.body.decode() if self.kind == "md" else self.body
+            return self.decoded(Any)
+        return self.text if self.kind == "md" else self.body
+
+    def decoded(self, type: Any) -> Any:
+        """A JSON document as any type that ``msgspec`` can decode; `CorruptDocument` if it is not that."""
+        try:
+            return msgspec.json.decode(self.body, type=type)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise CorruptDocument(f"{self._place} cannot be read: {error}") from error
+
+    @property
+    def _place(self) -> str:
+        return f"{self.category}/{self.name}.{self.kind}"
 
 
 class DocumentInfo(Struct, frozen=True):

@@ -63,6 +63,7 @@ def case(promise: Callable[[C, Bench], Coroutine[Any, Any, None]]) -> Test:
     """Make a test of a coroutine function: in one face, on a storage of its own. Its docstring is the promise."""
 
     def test(self: C, face: FaceName, tmp_path: Path) -> None:
+        __tracebackhide__ = True
         run_on_bench(self, face, tmp_path / "store", lambda bench: promise(self, bench))
 
     # Not functools.wraps: pytest would look through it and ask for the wrong arguments.
@@ -75,10 +76,12 @@ def run_on_bench(
     contract: Contract, face_name: FaceName, place: Path, work: Callable[[Bench], Coroutine[Any, Any, None]]
 ) -> None:
     """Open an engine, do the work, close what is open."""
+    __tracebackhide__ = True
     if not _asserts_are_live():
         raise RuntimeError("assert statements are switched off (python -O), so nothing would be proven")
 
     async def run(bench: Bench) -> None:
+        __tracebackhide__ = True
         await bench.start()
         try:
             await work(bench)

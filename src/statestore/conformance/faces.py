@@ -62,6 +62,7 @@ class PlainFace:
     name: FaceName = "plain"
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
+        __tracebackhide__ = True
         return step(work)
 
     def fit(self, engine: Engine) -> Engine:
@@ -120,6 +121,7 @@ class AsyncFace:
         self._runner = asyncio.Runner()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
+        __tracebackhide__ = True
         return self._runner.run(work)
 
     def fit(self, engine: Engine) -> Engine:

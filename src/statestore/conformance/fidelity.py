@@ -134,7 +134,7 @@ class FidelityCases(Contract):
     @case
     async def test_unknown_fields_survive_a_load_and_a_save(self, bench: Bench) -> None:
         """Whoever loads, adds and saves erases nothing of what a newer program wrote."""
-        await bench.commit(_recreated(_parsed(SESSION)))
+        await bench.commit(recreated(parsed(SESSION)))
         session = await bench.store.load_session("s")
         assert session is not None
         session.add_agent_response("answer")
@@ -150,9 +150,9 @@ class FidelityCases(Contract):
     @case
     async def test_a_layout_is_kept_verbatim(self, bench: Bench) -> None:
         """The order of a session's keys and the text of those nobody knows come back, and none where there is none."""
-        given = _parsed(SESSION)
+        given = parsed(SESSION)
         assert given.layout is not None
-        await bench.commit(_recreated(given))
+        await bench.commit(recreated(given))
         await bench.commit(created("t", user("one")))
         await bench.reopen()
         assert (await session_of(bench.engine, "s")).layout == given.layout
@@ -161,13 +161,13 @@ class FidelityCases(Contract):
     @case
     async def test_a_copy_ends_in_the_same_bytes(self, bench: Bench) -> None:
         """A session that is read and created anew has the same JSON, again and again."""
-        await bench.commit(_recreated(_parsed(SESSION)))
+        await bench.commit(recreated(parsed(SESSION)))
         for _ in range(3):
             stored = await session_of(bench.engine, "s")
             assert session_json(stored).decode() == SESSION
             await bench.commit(DeleteSession("s"))
             await bench.reopen()
-            await bench.commit(_recreated(stored))
+            await bench.commit(recreated(stored))
 
     @case
     async def test_a_copy_keeps_numbers_keys_and_events(self, bench: Bench) -> None:
@@ -184,7 +184,7 @@ class FidelityCases(Contract):
         await bench.store.rewind_session("s", to=4)
         first = await session_of(bench.engine, "s")
         await bench.commit(DeleteSession("s"))
-        await bench.commit(_recreated(first))
+        await bench.commit(recreated(first))
         second = await session_of(bench.engine, "s")
         assert session_json(second) == session_json(first)
         assert second.records.in_order() == first.records.in_order()
@@ -220,7 +220,7 @@ class FidelityCases(Contract):
         assert repr(await bench.store.load_json("notes", "n")) == repr(nested)
 
 
-def _parsed(text: str) -> StoredSession:
+def parsed(text: str) -> StoredSession:
     """A session in the seed's form, as an engine would hand it up."""
     session = SessionText(text.encode())
     return StoredSession(
@@ -235,7 +235,7 @@ def _parsed(text: str) -> StoredSession:
     )
 
 
-def _recreated(stored: StoredSession) -> ChangeSession:
+def recreated(stored: StoredSession) -> ChangeSession:
     """The change that creates this session with all that it has."""
     assert pretty(session_json(stored)) == session_json(stored)
     fields = stored.fields

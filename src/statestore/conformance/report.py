@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from typing import Any, Final, NamedTuple, cast
 
 import pytest
@@ -72,7 +73,7 @@ class Report:
     def pytest_configure(self, config: pytest.Config) -> None:
         """Hand over what is to be tried."""
         config.stash[SUBJECT] = self.subject
-        config.option.tbstyle = "short"
+        config.option.tbstyle = "native"  # the others take a second for ten failures
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note what could not even be collected."""
@@ -164,5 +165,7 @@ def _text_of(item: pytest.Function) -> str:
 
 def _last_lines(text: str) -> list[str]:
     """The error itself, from the end of a traceback."""
-    errors = [line.removeprefix("E ").strip() for line in text.splitlines() if line.startswith("E ")]
-    return [line for line in errors if line][:8] or text.splitlines()[-8:]
+    lines = text.splitlines()
+    places = [place for place, line in enumerate(lines) if line.startswith('  File "')]
+    rest = dropwhile(lambda line: line.startswith("    "), lines[places[-1] + 1 :] if places else lines)
+    return [line.strip() for line in rest if line.strip()][:8]

@@ -12,7 +12,7 @@ from statestore.errors import StoreClosed
 from statestore.host import Host
 from statestore.jsontext import check_label
 from statestore.opening import Durability, engine_for
-from statestore.pruning import PruneThrottle
+from statestore.pruning import PruneThrottle, UserThrottles
 from statestore.store.batch import AsyncBatchBlock, Batch
 from statestore.store.clearing import CHUNK, SessionClearer
 from statestore.store.documents import AsyncDocuments
@@ -42,6 +42,7 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
 
     def __init__(self, host: Host, *, prune_cooldown_secs: float = 60) -> None:
         """Most people call `open`; this is for an engine that is open already."""
+        self._throttles = UserThrottles(prune_cooldown_secs)
         super().__init__(host, None, PruneThrottle(prune_cooldown_secs))
 
     @classmethod
@@ -102,7 +103,8 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
 
     def for_user(self, user_id: str) -> AsyncUserStore:
         """A store that sees and changes this user's sessions alone."""
-        return AsyncUserStore(self._host, check_label(user_id, "a user id"), self._throttle)
+        owner = check_label(user_id, "a user id")
+        return AsyncUserStore(self._host, owner, self._throttles.of(owner))
 
     async def erase_user(self, user_id: str) -> int:
         """Remove everything of one user, whoever is writing meanwhile; how many sessions there were."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, overload
 
 from statestore.engine import DeleteSession, PreconditionFailed, Requires, SessionQuery
-from statestore.errors import StateStoreError, StoreUnavailable
+from statestore.errors import StoreUnavailable
 from statestore.host import Host
 from statestore.pruning import Doomed, PruneConfig, PruneThrottle, doomed
 from statestore.session import Session
@@ -37,7 +37,7 @@ class SessionClearer(SessionBrancher):
             async def prune() -> None:
                 try:
                     await self.prune_sessions(config)
-                except StateStoreError:
+                except Exception:  # noqa: BLE001 - nobody waits for it, so it is told to the log
                     self._throttle.give_back()
                     _log().warning("pruning sessions in the background failed", exc_info=True)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar, overload
 
-import msgspec
-
 from statestore.engine import (
     Change,
     DeleteCategory,
@@ -19,7 +17,7 @@ from statestore.engine import (
     Requires,
     SessionQuery,
 )
-from statestore.errors import CorruptDocument, InvalidName, InvalidValue
+from statestore.errors import InvalidName, InvalidValue
 from statestore.host import Host
 from statestore.jsontext import check_text, json_text, pretty
 from statestore.names import SESSIONS, check_category, check_name
@@ -46,7 +44,7 @@ class AsyncDocuments:
     async def load_markdown(self, category: str, name: str) -> str | None:
         """A stored text, or ``None``."""
         document = await self.get_document(category, name, kind="md")
-        return None if document is None else _decoded_text(document)
+        return None if document is None else document.text
 
     async def save_json(self, category: str, name: str, data: Any, *, if_version: str | None = None) -> str:
         """Store a value as JSON; its new version. Takes plain values and whatever ``msgspec`` encodes."""
@@ -62,12 +60,7 @@ class AsyncDocuments:
         ``load_json("sessions", session_id)`` gives a session as the JSON it would have as a file.
         """
         document = await self.get_document(category, name, kind="json")
-        if document is None:
-            return default
-        try:
-            return msgspec.json.decode(document.body, type=type)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise CorruptDocument(f"{category}/{name}.json cannot be read: {error}") from error
+        return default if document is None else document.decoded(type)
 
     async def save_bytes(self, category: str, name: str, data: bytes, *, if_version: str | None = None) -> str:
         """Store bytes; their new version."""
@@ -193,11 +186,3 @@ def kinds(kind: DocumentKind | None) -> Sequence[DocumentKind]:
     if kind not in DOCUMENT_KINDS:
         raise InvalidValue(f"a document's kind is one of {', '.join(DOCUMENT_KINDS)}, not {kind!r}")
     return (kind,)
-
-
-def _decoded_text(document: Document) -> str:
-    try:
-        return document.text
-    except UnicodeDecodeError as error:
-        place = f"{document.category}/{document.name}.md"
-        raise CorruptDocument(f"{place} is not UTF-8: {error}; load_bytes and get_document give its bytes") from error

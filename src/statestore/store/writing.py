@@ -77,7 +77,8 @@ class SessionWriter(SessionReader):
             session = await self.load_session(session_id)
             if session is None:
                 raise not_found(session_id)
-            change(session)
+            if hasattr(change(session), "__await__"):
+                raise InvalidValue("update_session_with takes a plain function: it may be called several times")
             try:
                 await self._store_draft(session, Draft(session, exact=True))
             except SessionConflict:
