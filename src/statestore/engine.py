@@ -71,6 +71,8 @@ class NewRecord(Struct, frozen=True):
     key: str | None = None
     seq: int | None = None
     """Only in a session that is being created: the number to keep. Numbers rise strictly."""
+    opening: str | None = None
+    """Only of user messages: what the label ``opening`` becomes if this record is stored and the label is unset."""
 
 
 class NewSession(Struct, frozen=True):
@@ -84,10 +86,11 @@ class NewSession(Struct, frozen=True):
 
 
 SESSION_FIELDS: Final = ("active_seed_id", "active_persona_id", "project_id", "parent_session_id")
-LABELS: Final = ("title", "project", "opening")
-"""What listings show besides: title and project as the metadata tell them, and how the first message begins.
-
-The store works them out. An engine that can derive them from what it stores may ignore them.
+LABELS: Final = ("title", "project", "projects", "opening")
+"""What listings show besides: what the metadata keys ``title``, ``project_id`` and ``project_ids`` tell, and how the
+first message begins. A summary's title is the first of ``title`` and ``opening`` that is set, its project the first of
+``project_id`` (the field), ``project`` and ``projects``. The store works the labels out; an engine that can derive them
+from what it stores may ignore them.
 """
 
 
@@ -107,8 +110,6 @@ class ChangeSession(Struct, frozen=True):
     append: tuple[NewRecord, ...] = ()
     set_fields: dict[str, str | None] = {}
     """Any of `SESSION_FIELDS` and `LABELS`; ``None`` unsets."""
-    set_unless_set: dict[str, str] = {}
-    """Fields and labels to set only where they are unset."""
     set_metadata: dict[str, bytes] = {}
     """Metadata keys and their JSON text; a new key goes last."""
     unset_metadata: tuple[str, ...] = ()

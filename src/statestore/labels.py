@@ -1,35 +1,60 @@
-"""What a listing calls a session: its title and its project, worked out from what the session holds."""
+"""What a listing calls a session: its title and its project, worked out from what the session holds.
+
+Each label comes from one place only: a metadata key, or the first message. So two writers who change different
+places cannot mix up what a listing shows, which is the first label that is set.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
 TITLE_LENGTH: Final = 60
-TITLE_KEY: Final = "title"
-PROJECT_KEYS: Final = ("project_id", "project_ids")
 
 
-def title_in(metadata: Mapping[str, Any]) -> str | None:
-    """The title that the metadata give, if they do."""
-    title = metadata.get(TITLE_KEY)
-    return title if isinstance(title, str) and title else None
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
-def project_in(metadata: Mapping[str, Any]) -> str | None:
-    """The project that the metadata name: ``project_id``, else the first of ``project_ids``."""
-    single, several = (metadata.get(key) for key in PROJECT_KEYS)
-    if isinstance(single, str) and single:
-        return single
-    if isinstance(several, list) and several:
-        several = cast("list[Any]", several)[0]
-        return several if isinstance(several, str) and several else None
-    if isinstance(several, str):
-        return several.split(",", 1)[0].strip() or None
-    return None
+def _first(value: Any) -> str | None:
+    """The first of several: of a list, or of a text with commas."""
+    if isinstance(value, list):
+        return _text(cast("list[Any]", value)[0]) if value else None
+    return _text(value.split(",", 1)[0].strip()) if isinstance(value, str) else None
+
+
+_LABELS: Final[dict[str, tuple[str, Callable[[Any], str | None]]]] = {
+    "title": ("title", _text),
+    "project_id": ("project", _text),
+    "project_ids": ("projects", _first),
+}
+
+
+def labels_in(metadata: Mapping[str, Any], keys: Iterable[str]) -> dict[str, str | None]:
+    """The labels that these metadata keys give; ``None`` where a key gives none."""
+    found: dict[str, str | None] = {}
+    for key in keys:
+        if key in _LABELS:
+            label, read = _LABELS[key]
+            found[label] = read(metadata.get(key))
+    return found
+
+
+def title_of(labels: Mapping[str, str | None]) -> str | None:
+    """The title to show: the one the metadata give, or how the first message begins."""
+    return _first_set(labels, "title", "opening")
+
+
+def project_of(labels: Mapping[str, str | None]) -> str | None:
+    """The project to show: the session's own field, or what the metadata name."""
+    return _first_set(labels, "project_id", "project", "projects")
+
+
+def _first_set(labels: Mapping[str, str | None], *names: str) -> str | None:
+    return next((value for name in names if (value := labels.get(name)) is not None), None)
 
 
 def opening_of(message: str) -> str:
     """The first line of a session's first message, cut to 60 characters."""
-    lines = message.lstrip().splitlines()
+    lines = message.lstrip()[: 4 * TITLE_LENGTH].splitlines()
     return lines[0][:TITLE_LENGTH].rstrip() if lines else ""

@@ -128,6 +128,11 @@ class TakesAnItemTwice(MemoryEngine):
             return [outcome for change in batch for outcome in await super().commit([change])]
 
 
+@noticed_by("test_a_batch_of_everything_happens")
+class SaysItReachesLessFar(MemoryEngine):
+    atomic_scope = "item"
+
+
 @noticed_by("test_readers_never_see_half_a_batch")
 class CommitsOneByOne(MemoryEngine):
     runs_in = "loop"

@@ -40,7 +40,8 @@ def compact_json(value: Any) -> bytes:
 def user(content: str, at: int | str = 0, *, key: str | None = None, seq: int | None = None) -> NewRecord:
     """Something the user said."""
     when = at if isinstance(at, str) else moment(at)
-    return verbatim("user", compact_json({"content": content, "timestamp": when}), when, key=key, seq=seq)
+    body = compact_json({"content": content, "timestamp": when})
+    return NewRecord("user", body, nanoseconds(when), key, seq, opening=content)
 
 
 def agent(content: str, at: int | str = 0, *, key: str | None = None, seq: int | None = None) -> NewRecord:
@@ -84,7 +85,6 @@ def created(
         create=NewSession(user_id, when, layout, next_seq),
         append=records,
         set_fields=fields or {},
-        set_unless_set=_opening(records),
         set_metadata=metadata or {},
     )
 
@@ -92,7 +92,7 @@ def created(
 def appended(session_id: str, *records: NewRecord, at: int | str = 1, requires: Requires = NOTHING) -> ChangeSession:
     """The change that adds records to a session."""
     when = at if isinstance(at, str) else moment(at)
-    return ChangeSession(session_id, when, requires=requires, append=records, set_unless_set=_opening(records))
+    return ChangeSession(session_id, when, requires=requires, append=records)
 
 
 def truncated(session_id: str, after: int, *records: NewRecord, at: int = 1) -> ChangeSession:
@@ -103,11 +103,6 @@ def truncated(session_id: str, after: int, *records: NewRecord, at: int = 1) -> 
 def put(name: str, body: bytes = b"1", requires: Requires = NOTHING, kind: DocumentKind = "json") -> PutDocument:
     """The change that writes a document of the category ``notes``."""
     return PutDocument("notes", name, kind, body, requires)
-
-
-def _opening(records: tuple[NewRecord, ...]) -> dict[str, str]:
-    first = next((record for record in records if record.kind == "user"), None)
-    return {} if first is None else {"opening": json.loads(first.body)["content"]}
 
 
 class Line(NamedTuple):

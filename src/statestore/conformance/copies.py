@@ -61,10 +61,9 @@ class CopyCases(Contract):
         """A change can be thrown away or altered by its maker once it was committed."""
         metadata = {"a": b"1"}
         fields: dict[str, str | None] = {"project_id": "p"}
-        unless_set = {"active_seed_id": "seed"}
         batch: list[Change] = [
             created("s", user("one"), fields=fields, metadata=metadata),
-            ChangeSession("s", moment(1), set_unless_set=unless_set, set_metadata=metadata, set_fields=fields),
+            ChangeSession("s", moment(1), set_metadata=metadata, set_fields=fields),
         ]
         for change in batch:
             single = [change]
@@ -73,7 +72,7 @@ class CopyCases(Contract):
             outcomes.clear()
         before = await everything_in(bench.engine)
         assert len(before) == 1
-        for given in (metadata, fields, unless_set):
+        for given in (metadata, fields):
             given.clear()
         metadata["b"] = b"2"
         fields["project_id"] = "q"

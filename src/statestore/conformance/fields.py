@@ -36,17 +36,6 @@ class FieldCases(Contract):
         assert {name: getattr(stored.fields, name) for name in SESSION_FIELDS} == expected
 
     @case
-    async def test_a_field_is_set_unless_it_is_set(self, bench: Bench) -> None:
-        """set_unless_set fills what is unset, and leaves what is set, an empty text included."""
-        await bench.commit(created("s", fields={"active_seed_id": "first", "active_persona_id": ""}))
-        offered = {"active_seed_id": "second", "active_persona_id": "second", "project_id": "second"}
-        await bench.commit(ChangeSession("s", moment(1), set_unless_set=offered))
-        fields = (await session_of(bench.engine, "s")).fields
-        assert (fields.active_seed_id, fields.active_persona_id, fields.project_id) == ("first", "", "second")
-        await bench.commit(ChangeSession("s", moment(2), set_unless_set={"project_id": "third"}))
-        assert (await session_of(bench.engine, "s")).fields.project_id == "second"
-
-    @case
     async def test_metadata_keep_their_order_and_text(self, bench: Bench) -> None:
         """A changed key keeps its place, a new one goes last, an unset one goes; every text is as it was given."""
         await bench.commit(created("s", metadata={"b": b"1.0", "a": b'{"y":1E5,"x":[-0.0]}', "c": b'"\\u00e9\\/"'}))

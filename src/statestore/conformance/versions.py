@@ -39,7 +39,6 @@ class VersionCases(Contract):
             appended("s", user("one")),
             appended("s", user("one")),
             ChangeSession("s", moment(1), set_fields={"project_id": "p"}),
-            ChangeSession("s", moment(1), set_unless_set={"active_seed_id": "p"}),
             ChangeSession("s", moment(1), set_metadata={"a": b"1"}),
             ChangeSession("s", moment(1), set_metadata={"a": b"1.0"}),
             ChangeSession("s", moment(1), unset_metadata=("a",)),

@@ -26,6 +26,7 @@ from statestore.engines.judging import Item, Present, check_batch, item_of, judg
 from statestore.engines.selecting import is_selected, select
 from statestore.errors import ReadOnlyStore, StoreUnavailable
 from statestore.jsontext import changed_members
+from statestore.labels import project_of, title_of
 from statestore.records import AGENT, USER
 from statestore.stored import (
     Document,
@@ -63,6 +64,8 @@ class _Session:
         if record.key is not None:
             self.seq_of_key[record.key] = seq
         self.records.append(StoredRecord(seq, record.kind, record.body, record.key))
+        if record.opening is not None:
+            self.fields.setdefault("opening", record.opening)
         self.next_seq = max(self.next_seq, seq + 1)
         return seq
 
@@ -80,8 +83,6 @@ class _Session:
                 self.fields.pop(name, None)
             else:
                 self.fields[name] = value
-        for name, value in change.set_unless_set.items():
-            self.fields.setdefault(name, value)
         self.metadata = changed_members(self.metadata, change.set_metadata, change.unset_metadata)
         if nanoseconds(change.updated) > nanoseconds(self.updated):
             self.updated = change.updated
@@ -102,9 +103,9 @@ class _Session:
             event_count=len(self.records) - counts[USER] - counts[AGENT],
             active_seed_id=self.fields.get("active_seed_id"),
             active_persona_id=self.fields.get("active_persona_id"),
-            project_id=self.fields.get("project_id", self.fields.get("project")),
+            project_id=project_of(self.fields),
             parent_session_id=self.fields.get("parent_session_id"),
-            title=self.fields.get("title", self.fields.get("opening")),
+            title=title_of(self.fields),
             size=len(self.metadata) + sum(len(record.body) for record in self.records),
             version=self.version,
         )

@@ -7,7 +7,7 @@ import msgspec
 from statestore.engine import ChangeSession, NewRecord, NewSession, PreconditionFailed, Requires
 from statestore.errors import InvalidValue, SessionConflict
 from statestore.jsontext import members
-from statestore.labels import opening_of, project_in, title_in
+from statestore.labels import labels_in, opening_of
 from statestore.records import USER, decode_body
 from statestore.session import Session
 from statestore.store.failures import explained, not_found
@@ -91,12 +91,10 @@ def _fields_of(stored: StoredSession) -> dict[str, str | None]:
     """The fields and labels that a copy of this session starts with."""
     metadata = msgspec.json.decode(stored.metadata)
     users = stored.records.decoded().users
-    fields: dict[str, str | None] = {
+    fields = labels_in(metadata, metadata) | {
         "active_seed_id": stored.fields.active_seed_id,
         "active_persona_id": stored.fields.active_persona_id,
         "project_id": stored.fields.project_id,
-        "title": title_in(metadata),
-        "project": project_in(metadata),
         "opening": opening_of(users[0].content) if users else None,
     }
     return {name: value for name, value in fields.items() if value is not None}

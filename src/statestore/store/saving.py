@@ -7,7 +7,7 @@ from typing import Any, cast
 from statestore.engine import ChangeSession, NewRecord, NewSession, Outcome, Requires
 from statestore.errors import SessionConflict, SessionNotFound
 from statestore.jsontext import changed_members, members
-from statestore.labels import PROJECT_KEYS, TITLE_KEY, opening_of, project_in, title_in
+from statestore.labels import labels_in, opening_of
 from statestore.origin import Origin, column_of
 from statestore.records import Record, RecordArrays, UserMessage, body_of, kind_of
 from statestore.session import Session
@@ -18,7 +18,8 @@ from statestore.timestamps import nanoseconds
 
 def new_record(record: Record, key: str | None = None) -> NewRecord:
     """A record as an engine takes it."""
-    return NewRecord(kind_of(record), body_of(record), nanoseconds(record.timestamp_text), key)
+    opening = opening_of(record.content) if isinstance(record, UserMessage) else None
+    return NewRecord(kind_of(record), body_of(record), nanoseconds(record.timestamp_text), key, opening=opening)
 
 
 class Draft:
@@ -72,10 +73,11 @@ class Draft:
                     return
                 session.touch()
         self._fields = SessionFields(session.user_id, session.created_text, session.updated_text, **values)
-        labels = _metadata_labels(session, {*set_metadata, *unset_metadata})
-        opening = _opening(self._records)
+        touched = (*set_metadata, *unset_metadata)
+        labels = labels_in(session.metadata, touched) if touched else {}
         if cut is not None and known is not None and known.holds_opening:
-            labels |= _opening(session.user_messages) or {"opening": None}
+            first = session.user_messages[:1]
+            labels["opening"] = opening_of(first[0].content) if first else None
         self.change = ChangeSession(
             id=str(session.id),
             updated=session.updated_text,
@@ -84,7 +86,6 @@ class Draft:
             truncate_after=None if cut is None else cut - 1,
             append=tuple(map(new_record, self._records, self._keys)),
             set_fields=fields | labels if labels else fields,
-            set_unless_set=opening if cut is None else {},
             set_metadata=set_metadata,
             unset_metadata=unset_metadata,
         )
@@ -194,18 +195,3 @@ def _requires(session: Session, origin: Origin | None, *, versioned: bool) -> Re
     if origin is None:
         return Requires(absent=True, owner=session.user_id)
     return Requires(present=True, owner=session.user_id, version=origin.version if versioned else None)
-
-
-def _metadata_labels(session: Session, touched: set[str]) -> dict[str, str | None]:
-    """What listings show of the metadata, as far as this save changes it."""
-    labels: dict[str, str | None] = {}
-    if TITLE_KEY in touched:
-        labels["title"] = title_in(session.metadata)
-    if not touched.isdisjoint(PROJECT_KEYS):
-        labels["project"] = project_in(session.metadata)
-    return labels
-
-
-def _opening(records: list[Any] | list[UserMessage]) -> dict[str, str]:
-    first = next((record for record in records if isinstance(record, UserMessage)), None)
-    return {} if first is None else {"opening": opening_of(first.content)}

@@ -8,7 +8,6 @@ from typing import Final
 from statestore.engine import ChangeSession, DeleteSession, PreconditionFailed, Requires
 from statestore.errors import InvalidValue, SessionConflict, SessionNotFound, WrongUser
 from statestore.jsontext import check_label
-from statestore.labels import opening_of
 from statestore.names import check_session_id
 from statestore.records import AgentResponse, Event, Record, UserMessage
 from statestore.session import Session
@@ -101,14 +100,12 @@ class SessionWriter(SessionReader):
             new_record(check_record(record), None if key is None else check_label(key, "a key", may_be_empty=False))
             for record, key in zip(records, keys or [None] * len(records), strict=True)
         )
-        first = next((record for record in records if isinstance(record, UserMessage)), None)
         updated = max((now_text(), *(record.timestamp_text for record in records)), key=nanoseconds)
         change = ChangeSession(
             id=session_id,
             updated=updated,
             requires=Requires(present=True, owner=self._owner),
             append=new,
-            set_unless_set={} if first is None else {"opening": opening_of(first.content)},
         )
         try:
             (outcome,) = await self._engine.commit([change])

@@ -41,7 +41,7 @@ def created(change: ChangeSession) -> tuple[SessionText, tuple[int, ...]]:
             if record.key is not None:
                 keys[record.key] = seq
         seqs.append(seq)
-    fields = {k: v for k, v in (change.set_unless_set | change.set_fields).items() if k in SESSION_FIELDS}
+    fields = {k: v for k, v in change.set_fields.items() if k in SESSION_FIELDS}
     stored = StoredSession(
         id=change.id,
         fields=SessionFields(new.user_id, new.created, change.updated, **fields),
@@ -67,8 +67,8 @@ def changed(old: SessionText, change: ChangeSession) -> tuple[SessionText, tuple
         edits.append(Edit(span.start, span.end, _encode(change.updated)))
     fields = {
         name: value
-        for name, value in (change.set_unless_set | change.set_fields).items()
-        if name in SESSION_FIELDS and value != getattr(old.fields, name) and not _keeps(old, change, name)
+        for name, value in change.set_fields.items()
+        if name in SESSION_FIELDS and value != getattr(old.fields, name)
     }
     metadata = changed_members(old.metadata, change.set_metadata, change.unset_metadata)
     if not fields and metadata == old.metadata and additions.notes is None:
@@ -77,11 +77,6 @@ def changed(old: SessionText, change: ChangeSession) -> tuple[SessionText, tuple
         edits += _metadata_edits(old, metadata, additions.notes)
     edits += _field_edits(old, fields)
     return SessionText(old.pieces.edited(in_text_order(edits)).joined()), additions.seqs
-
-
-def _keeps(old: SessionText, change: ChangeSession, name: str) -> bool:
-    """Whether a field is to be set only if it is unset, and is set."""
-    return name not in change.set_fields and getattr(old.fields, name) is not None
 
 
 class _Addition(NamedTuple):

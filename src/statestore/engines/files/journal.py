@@ -33,7 +33,6 @@ class SessionChange(Struct, frozen=True, omit_defaults=True):
     truncate_after: int | None = None
     append: tuple[NewRecord, ...] = ()
     set_fields: dict[str, str | None] = {}
-    set_unless_set: dict[str, str] = {}
     set_metadata: dict[str, bytes] = {}
     unset_metadata: tuple[str, ...] = ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from statestore.engines.files.image import SessionImage
-from statestore.labels import opening_of, project_in, title_in
+from statestore.labels import labels_in, opening_of, project_of, title_of
 from statestore.stored import SessionSummary
 
 
@@ -14,6 +14,10 @@ def summary_of(image: SessionImage) -> SessionSummary:
     text = image.text
     metadata = msgspec.json.decode(text.metadata)
     users = text.records.decoded().users
+    labels = labels_in(metadata, metadata) | {
+        "opening": opening_of(users[0].content) if users else None,
+        "project_id": text.fields.project_id,
+    }
     messages, responses, events = text.counts
     return SessionSummary(
         id=text.id,
@@ -25,9 +29,9 @@ def summary_of(image: SessionImage) -> SessionSummary:
         event_count=events,
         active_seed_id=text.fields.active_seed_id,
         active_persona_id=text.fields.active_persona_id,
-        project_id=project_in(metadata) if text.fields.project_id is None else text.fields.project_id,
+        project_id=project_of(labels),
         parent_session_id=text.fields.parent_session_id,
-        title=title_in(metadata) or (opening_of(users[0].content) if users else None),
+        title=title_of(labels),
         size=image.identity.size,
         version=str(image.version),
     )
