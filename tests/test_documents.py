@@ -13,6 +13,7 @@ from statestore import (
     DocumentConflict,
     DocumentInfo,
     InvalidName,
+    InvalidValue,
     ReadOnlyStore,
     Session,
     StateStore,
@@ -145,7 +146,7 @@ def test_a_type_is_decoded_or_named_as_the_problem(store: StateStore) -> None:
     assert store.load_json("notes", "n", type=Point) == Point(1)
     assert store.load_json("notes", "absent", type=Point) is None
     store.save_json("notes", "n", {"x": "no"})
-    with pytest.raises(CorruptDocument, match=r"notes/n\.json"):
+    with pytest.raises(InvalidValue, match=r"notes/n\.json"):
         store.load_json("notes", "n", type=Point)
 
 

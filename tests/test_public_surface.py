@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import pydoc
 import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +27,12 @@ NAMES = [
     "Document",
     "DocumentConflict",
     "DocumentInfo",
+    "DocumentKind",
     "Doomed",
+    "Durability",
     "Engine",
     "Event",
+    "History",
     "InvalidCursor",
     "InvalidName",
     "InvalidValue",
@@ -37,6 +42,7 @@ NAMES = [
     "PruneConfig",
     "PruneThrottle",
     "ReadOnlyStore",
+    "Record",
     "Session",
     "SessionConflict",
     "SessionId",
@@ -64,8 +70,17 @@ def test_the_names_are_these() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_belongs_to_the_package_and_is_described(name: str) -> None:
     thing = getattr(statestore, name)
-    assert thing.__module__ == "statestore"
-    assert thing.__doc__
+    if isinstance(thing, type):
+        assert thing.__module__ == "statestore"
+        assert thing.__doc__
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_and_type_hints_work_on_every_name(name: str) -> None:
+    thing = getattr(statestore, name)
+    assert pydoc.render_doc(thing)
+    if isinstance(thing, type):
+        typing.get_type_hints(thing)
 
 
 def public_members(cls: type) -> dict[str, Any]:

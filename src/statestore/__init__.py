@@ -23,14 +23,16 @@ from statestore.errors import (
     StoreUnavailable,
     WrongUser,
 )
+from statestore.history import History
 from statestore.names import SessionId
+from statestore.opening import Durability
 from statestore.pruning import Doomed, PruneConfig, PruneThrottle
-from statestore.records import AgentResponse, Event, UserMessage
+from statestore.records import AgentResponse, Event, Record, UserMessage
 from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore, AsyncUserStore
 from statestore.store.batch import Batch
 from statestore.store.plain import StateStore, UserStore
-from statestore.stored import Document, DocumentInfo, Problem, SessionSummary
+from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SessionSummary
 from statestore.timeline import TimelineEntry
 
 __version__ = "0.1.0"
@@ -46,9 +48,12 @@ __all__ = [
     "Document",
     "DocumentConflict",
     "DocumentInfo",
+    "DocumentKind",
     "Doomed",
+    "Durability",
     "Engine",
     "Event",
+    "History",
     "InvalidCursor",
     "InvalidName",
     "InvalidValue",
@@ -58,6 +63,7 @@ __all__ = [
     "PruneConfig",
     "PruneThrottle",
     "ReadOnlyStore",
+    "Record",
     "Session",
     "SessionConflict",
     "SessionId",
@@ -74,4 +80,5 @@ __all__ = [
 ]
 
 for _name in __all__:
-    globals()[_name].__module__ = __name__  # a traceback says statestore.Session
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = __name__  # a traceback says statestore.Session

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import weakref
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from queue import SimpleQueue
@@ -89,6 +90,7 @@ class _Workers:
         self._threads: list[threading.Thread] = []
         self._busy = 0
         self._process = os.getpid()
+        weakref.finalize(self, _stop, self._jobs, self._threads)  # for a store that nobody closed
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         if os.getpid() != self._process:
@@ -96,7 +98,7 @@ class _Workers:
             raise StoreClosed("this store was opened before a fork: open one of its own in the child process")
         self._busy += 1
         if self._busy > len(self._threads) and len(self._threads) < WORKERS:
-            thread = threading.Thread(target=self._work, name="statestore-worker", daemon=True)
+            thread = threading.Thread(target=_work, args=(self._jobs,), name="statestore-worker", daemon=True)
             self._threads.append(thread)
             thread.start()
         job = _Job(coroutine)
@@ -110,15 +112,21 @@ class _Workers:
         finally:
             self._busy -= 1
 
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job.run()
-
     def stop(self) -> None:
         """Let the threads end when they have done what is queued."""
-        for _ in self._threads:
-            self._jobs.put(None)
-        self._threads.clear()
+        _stop(self._jobs, self._threads)
+
+
+def _work(jobs: SimpleQueue[_Job | None]) -> None:
+    while (job := jobs.get()) is not None:
+        job.run()
+        del job
+
+
+def _stop(jobs: SimpleQueue[_Job | None], threads: list[threading.Thread]) -> None:
+    for _ in threads:
+        jobs.put(None)
+    threads.clear()
 
 
 class WorkerEngine:

@@ -4,8 +4,6 @@ An engine knows its storage and nothing of what agents do. It implements `Engine
 ``statestore.conformance``, and can then be trusted with everything the store does on top.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, Literal, Protocol
 
@@ -25,13 +23,18 @@ from statestore.stored import (
 
 
 class Requires(Struct, frozen=True):
-    """Preconditions of a change, judged against the state before its batch. All that are set must hold."""
+    """Preconditions of a change, judged against the state before its batch. All that are set must hold.
+
+    A batch that fails names every change whose preconditions do not hold, in order, with one reason for each.
+    """
 
     absent: bool = False
     present: bool = False
     version: Version | None = None
     owner: str | None = None
-    """Only for sessions: the user it must belong to, if it exists."""
+    """Only for sessions: the user it must belong to, if it exists. Outranks all others."""
+    created: str | None = None
+    """Only for sessions: the moment it must have been created at, as text; one created anew is another session."""
 
 
 NOTHING = Requires()
@@ -184,6 +187,8 @@ AtomicScope = Literal["store", "item"]
 class Engine(Protocol):
     """Storage for one store. Constructing one does no I/O; ``open`` does.
 
+    Ids and names sort by code point. Moments from year 1 to year 9999 are kept and ordered; numbers in queries may
+    exceed 64 bits. An empty text is a value, not an absence. Categories below ``sessions/`` are like any other.
     Reads raise `CorruptData` for what they cannot understand; listings leave such sessions out
     and log a warning that names them.
     """
@@ -205,11 +210,15 @@ class Engine(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of everything. Calling it again does nothing."""
+        """Wait for calls under way, then let go of everything; later calls raise `StoreClosed`. Twice is once."""
         ...
 
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
-        """Make all changes or none; durable when it returns. A batch names each item once."""
+        """Make all changes or none; durable when it returns.
+
+        A batch that names an item twice raises `InvalidValue`; one that goes beyond `atomic_scope`, `NotSupported`.
+        Putting the same bytes again makes a new version; a session change without effect may keep the old one.
+        """
         ...
 
     async def read_session(

@@ -7,9 +7,10 @@ event loops; `statestore.bridge` is the counterpart for those.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from statestore.engine import Engine
 from statestore.errors import NotSupported, StoreClosed
@@ -31,7 +32,7 @@ class ClosedEngine:
         raise StoreClosed(f"{self.url} was closed")
 
 
-class Host(Protocol):
+class Host(ABC):
     """What the store needs from the place it runs in."""
 
     engine: Engine
@@ -41,17 +42,17 @@ class Host(Protocol):
         engine, self.engine = self.engine, cast("Engine", ClosedEngine(self.engine.url))
         await engine.close()
 
+    @abstractmethod
     def turn(self, session: Session) -> AbstractAsyncContextManager[None]:
         """Held while one object is saved, so that two saves of it do not send the same records."""
-        ...
 
+    @abstractmethod
     def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Start something that nobody waits for until `drain`."""
-        ...
 
+    @abstractmethod
     async def drain(self) -> None:
         """Wait for all that was spawned."""
-        ...
 
 
 def step(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -67,7 +67,7 @@ def _check_part(what: str, whole: str, part: str) -> str:
 
 def _broken_rule(part: str) -> str | None:
     if not part:
-        return "it is empty, or has an empty part"
+        return "it is empty"
     if part == ".":
         return "'.' means this directory"
     if ".." in part:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final, Literal
 
 from statestore.engine import Engine
-from statestore.errors import StoreUnavailable
+from statestore.errors import InvalidValue, StoreUnavailable
 
 Durability = Literal["full", "relaxed"]
 ENTRY_POINTS: Final = "statestore.engines"
@@ -25,6 +25,8 @@ def engine_for(target: str | os.PathLike[str] | Engine, **options: Any) -> Engin
     Nothing is opened yet.
     """
     if not isinstance(target, (str, os.PathLike)):
+        if not hasattr(target, "runs_in"):
+            raise InvalidValue(f"a store is a URL like file:DIR, a path, or an Engine, not {type(target).__name__}")
         return target
     text = os.fspath(target)
     scheme, colon, rest = text.partition(":")
@@ -32,10 +34,10 @@ def engine_for(target: str | os.PathLike[str] | Engine, **options: Any) -> Engin
         scheme, rest = "file", text
     if not text:
         raise StoreUnavailable("the store's name is empty: give a URL like file:DIR or memory:, or a path")
-    return _factory(scheme.lower(), text)(rest, **options)
+    return _factory(scheme.lower())(rest, **options)
 
 
-def _factory(scheme: str, text: str) -> Callable[..., Engine]:
+def _factory(scheme: str) -> Callable[..., Engine]:
     if scheme in _BUILT_IN:
         module, _, name = _BUILT_IN[scheme].partition(":")
         return getattr(importlib.import_module(module), name)
@@ -44,4 +46,4 @@ def _factory(scheme: str, text: str) -> Callable[..., Engine]:
     for entry in entry_points(group=ENTRY_POINTS, name=scheme):
         return entry.load()
     known = ", ".join(sorted(_BUILT_IN))
-    raise StoreUnavailable(f"no engine for {scheme!r} in {text[:40]!r}; there are {known}, and what packages add")
+    raise StoreUnavailable(f"there is no engine for {scheme}: URLs, only for {known}, and for what packages add")

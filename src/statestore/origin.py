@@ -31,6 +31,7 @@ class Origin:
         "last_seq",
         "layout",
         "metadata",
+        "place",
         "version",
     )
 
@@ -41,6 +42,7 @@ class Origin:
         metadata: bytes,
         layout: bytes | None,
         *,
+        place: str,
         records: Records,
         last_seq: int,
         is_part: bool = False,
@@ -50,6 +52,8 @@ class Origin:
         self.fields = fields
         self.metadata = metadata
         self.layout = layout
+        self.place = place
+        """The URL of the store that has it."""
         self.last_seq = last_seq
         """The highest number that this object knows to be given out."""
         self.is_part = is_part

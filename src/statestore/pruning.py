@@ -1,7 +1,5 @@
 """Which sessions may go: the settings, the judgement, and how often it is worth looking."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter
@@ -29,6 +27,15 @@ class PruneConfig(Struct, frozen=True):
             value: object = getattr(self, name)
             if type(value) is not int or value < 0:
                 raise InvalidValue(f"PruneConfig.{name} is a whole number from 0 up, not {value!r}")
+
+
+def check_config(config: object) -> PruneConfig:
+    """The settings, or the usual ones for ``None``; `InvalidValue` for anything else."""
+    if config is None:
+        return PruneConfig()
+    if not isinstance(config, PruneConfig):
+        raise InvalidValue(f"how to prune is told by a PruneConfig, not by {type(config).__name__}")
+    return config
 
 
 class Doomed(Struct, frozen=True):

@@ -4,8 +4,6 @@ A record keeps its timestamp as text, so that no digit is lost, and its own JSON
 more than we know (a newer program's fields) or less (an optional field left out).
 """
 
-from __future__ import annotations
-
 import operator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, NamedTuple, TypeVar, cast
@@ -160,6 +158,9 @@ class Event(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
         """The event's value, decoded anew at each access, so that nobody can change it in place."""
         return msgspec.json.decode(self.data_json)
 
+
+for _type in (UserMessage, AgentResponse, Event):
+    _type._fields_of.__qualname__ = _type.__name__  # pyright: ignore[reportPrivateUsage] - what a TypeError names
 
 Record = UserMessage | AgentResponse | Event
 _NO_BODY: Final = Raw(b"")

@@ -84,7 +84,7 @@ class Session:
         return cls(user_id, session_id)
 
     @classmethod
-    def from_stored(cls, stored: StoredSession, *, is_part: bool = False) -> Session:
+    def from_stored(cls, stored: StoredSession, place: str, *, is_part: bool = False) -> Session:
         """The session that an engine read, whole or only its newest part."""
         session = cls.__new__(cls)
         session._id = SessionId(stored.id)
@@ -98,6 +98,7 @@ class Session:
             stored.fields,
             stored.metadata,
             stored.layout,
+            place=place,
             records=stored.records,
             last_seq=stored.next_seq - 1,
             is_part=is_part,

@@ -4,8 +4,6 @@ Bodies, metadata and unknown fields are JSON text, kept verbatim, so that a copy
 engines ends in the same bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -13,7 +11,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Struct
 
-from statestore.errors import CorruptDocument, InvalidCursor
+from statestore.errors import CorruptDocument, InvalidCursor, InvalidValue
 from statestore.jsontext import joined_array
 from statestore.records import AGENT, USER, DecodedRecords, RecordArrays, bodies_of, decode_arrays
 from statestore.timestamps import datetime_of, nanoseconds
@@ -58,7 +56,7 @@ class Records:
         self._decoded: DecodedRecords | None = None
 
     @classmethod
-    def of(cls, records: Iterable[StoredRecord]) -> Records:
+    def of(cls, records: Iterable[StoredRecord]) -> "Records":
         """The bulk form of single records, which must come in the order of their numbers."""
         bodies: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
         seqs: tuple[list[int], list[int], list[int]] = ([], [], [])
@@ -149,7 +147,7 @@ class Cursor(Struct, frozen=True, order=True):
         return f"{self.updated_ns}:{self.id}".encode().hex()
 
     @classmethod
-    def parse(cls, text: str) -> Cursor:
+    def parse(cls, text: str) -> "Cursor":
         """The cursor behind a text; `InvalidCursor` if there is none."""
         try:
             number, colon, session_id = bytes.fromhex(text).decode().partition(":")
@@ -217,6 +215,8 @@ class Document(Struct, frozen=True):
         """A JSON document as any type that ``msgspec`` can decode; `CorruptDocument` if it is not that."""
         try:
             return msgspec.json.decode(self.body, type=type)
+        except msgspec.ValidationError as error:
+            raise InvalidValue(f"{self._place} is not what was asked for: {error}") from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise CorruptDocument(f"{self._place} cannot be read: {error}") from error
 

@@ -1,7 +1,5 @@
 """One order for everything that was said: records of three lists, stored and new, as they follow each other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

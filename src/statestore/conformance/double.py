@@ -92,11 +92,11 @@ class Double:
             raise Refused("conflict")
         if not self._is_changed() and not (recreate and kept is None):
             return
-        if kept is None or kept.user_id != self.user_id:
+        if kept is None or kept.user_id != self.user_id or kept.created != self.created:
             if not recreate or self.is_part:
                 raise Refused("missing")
             if kept is not None:
-                raise Refused("wrong user")
+                raise Refused("conflict" if kept.user_id == self.user_id else "wrong user")
             self._store_whole(oracle, version)
             return
         if self.is_rewriting and kept.version != self.version:

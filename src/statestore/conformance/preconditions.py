@@ -129,6 +129,18 @@ class PreconditionCases(Contract):
         assert await said_in(bench.engine, "s") == ["one", "two"]
 
     @case
+    async def test_a_session_created_anew_is_another_session(self, bench: Bench) -> None:
+        """A change that names the moment of creation does not reach a session that took the id since."""
+        await bench.commit(created("s", user("one"), at=1))
+        required = Requires(created=(await session_of(bench.engine, "s")).fields.created)
+        await bench.commit(appended("s", user("two"), requires=required))
+        await bench.commit(DeleteSession("s"))
+        await bench.commit(created("s", user("other"), at=2))
+        for change in (appended("s", user("three"), requires=required), DeleteSession("s", required)):
+            assert await bench.failures_of(change) == [Failure(0, "missing")]
+        assert await said_in(bench.engine, "s") == ["other"]
+
+    @case
     async def test_a_change_without_create_needs_its_session(self, bench: Bench) -> None:
         """A session that is not to be created must be there, required or not."""
         for requires in (Requires(), Requires(owner=ALICE), Requires(present=True)):

@@ -23,7 +23,7 @@ from statestore.engine import (
 )
 from statestore.errors import DocumentConflict
 from statestore.pruning import PruneConfig
-from statestore.store.batch import Batch
+from statestore.session import Session
 from statestore.stored import SessionSummary
 from statestore.timeline import TimelineEntry
 
@@ -197,10 +197,7 @@ class StoreRules(Trial):
 
     async def _save_with_document(self, slot: int, name: str) -> None:
         session, double = self.held[slot]
-        batch = Batch()
-        batch.save_session(session)
-        batch.save_json(CATEGORY, name, 9)
-        _, error = await self.outcome(self.bench.store.commit_batch(batch))
+        _, error = await self.outcome(self._in_a_block(session, name))
         version = await self.version_of(str(session.id))
         self.expect(error, lambda: double.save(self.oracle, session.updated_text, version))
         double.updated = session.updated_text
@@ -208,6 +205,11 @@ class StoreRules(Trial):
             document = await self.bench.engine.get_document(CATEGORY, name, "json")
             assert document is not None
             self.oracle.put(name, b"9", document.version)
+
+    async def _in_a_block(self, session: Session, name: str) -> None:
+        async with self.bench.store.batch() as batch:
+            batch.save_session(session)
+            batch.save_json(CATEGORY, name, 9)
 
     @rule(size=st.integers(1, 3), order=st.sampled_from(["updated", "id"]), user_id=st.none() | users, viewer=viewers)
     def page(self, size: int, order: Literal["updated", "id"], user_id: str | None, viewer: str | None) -> None:

@@ -22,10 +22,11 @@ Item = tuple[str, ...]
 
 
 class Present(NamedTuple):
-    """What is stored under a name: its version and, for a session, its owner."""
+    """What is stored under a name: its version and, for a session, its owner and when it was created."""
 
     version: Version
     owner: str | None = None
+    created: str | None = None
 
 
 def item_of(change: Change) -> Item:
@@ -71,6 +72,8 @@ def _objection(change: Change, requires: Requires, present: Present | None) -> R
         return "missing" if must_exist else None
     if requires.owner is not None and present.owner != requires.owner:
         return "owner"
+    if requires.created is not None and present.created != requires.created:
+        return "missing"
     if requires.absent:
         return "exists"
     if requires.version is not None and present.version != requires.version:

@@ -154,7 +154,7 @@ class MemoryEngine:
     def _find(self, item: Item) -> Present | None:
         if item[0] == "session":
             session = self._sessions.get(item[1])
-            return Present(session.version, session.new.user_id) if session else None
+            return Present(session.version, session.new.user_id, session.new.created) if session else None
         document = self._documents.get(item[1:])  # type: ignore[arg-type]
         return Present(document.version) if document else None
 

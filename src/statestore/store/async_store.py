@@ -13,7 +13,7 @@ from statestore.host import Host
 from statestore.jsontext import check_label
 from statestore.opening import Durability, engine_for
 from statestore.pruning import PruneThrottle, UserThrottles
-from statestore.store.batch import AsyncBatchBlock, Batch
+from statestore.store.batch import AsyncBatchBlock, Batch, Drafted
 from statestore.store.clearing import CHUNK, SessionClearer
 from statestore.store.documents import AsyncDocuments
 from statestore.store.failures import explained
@@ -41,7 +41,9 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
     """
 
     def __init__(self, host: Host, *, prune_cooldown_secs: float = 60) -> None:
-        """Most people call `open`; this is for an engine that is open already."""
+        """Use `open`: a store needs an engine that is open, and a place to run in."""
+        if not isinstance(host, Host):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"use {type(self).__name__}.open({host!r})")
         self._throttles = UserThrottles(prune_cooldown_secs)
         super().__init__(host, None, PruneThrottle(prune_cooldown_secs))
 
@@ -81,25 +83,30 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
 
     def batch(self) -> AsyncBatchBlock:
         """``async with store.batch() as batch:`` - what is written to ``batch`` happens together or not at all."""
-        return AsyncBatchBlock(self.commit_batch)
+        return AsyncBatchBlock(self._commit_batch)
 
-    async def commit_batch(self, batch: Batch) -> None:
+    async def _commit_batch(self, batch: Batch) -> None:
         """Make all the writes of a batch."""
+        batch.check_is_open()
+        for session in batch.sessions:
+            self._check_session(session)
         async with AsyncExitStack() as turns:
-            for session in batch.sessions:
+            for session in sorted(batch.sessions, key=lambda session: (session.id, id(session))):
                 await turns.enter_async_context(self._host.turn(session))
                 await self._settle(session)
-            batch.draft_sessions()
-            if not batch.changes:
-                return
-            try:
-                outcomes = await self._engine.commit(batch.changes)
-            except PreconditionFailed as failed:
-                raise explained(failed, batch.changes) from None
-            except BaseException:
-                batch.note_unsure()
-                raise
-            batch.note_stored(outcomes)
+            drafted = batch.drafted()
+            if drafted.changes:
+                await self._commit_drafted(drafted)
+
+    async def _commit_drafted(self, drafted: Drafted) -> None:
+        try:
+            outcomes = await self._engine.commit(drafted.changes)
+        except PreconditionFailed as failed:
+            raise explained(failed, drafted.changes) from None
+        except BaseException:
+            drafted.note_unsure()
+            raise
+        drafted.note_stored(outcomes, self._engine.url)
 
     def for_user(self, user_id: str) -> AsyncUserStore:
         """A store that sees and changes this user's sessions alone."""
@@ -143,6 +150,14 @@ class Opening:
         await host.engine.open()
         self._store = AsyncStateStore(host, prune_cooldown_secs=self._cooldown)
         return self._store
+
+    def __getattr__(self, name: str) -> Any:
+        raise StoreClosed(
+            f"the store is not open yet: await AsyncStateStore.open(…), or use it in async with (.{name})"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self._engine.url}, not open yet>"
 
     def __await__(self) -> Generator[Any, None, AsyncStateStore]:
         return self._open().__await__()

@@ -6,6 +6,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from statestore.engine import Change, DeleteSession, Outcome
+from statestore.errors import StoreClosed
+from statestore.host import step
 from statestore.names import check_session_id
 from statestore.session import Session
 from statestore.store import documents
@@ -20,55 +22,74 @@ class Batch:
     """
 
     def __init__(self) -> None:
-        self.changes: list[Change] = []
-        self.drafts: dict[int, tuple[Session, Draft]] = {}
+        self._changes: list[Change] = []
         self.sessions: list[Session] = []
+        self.is_over = False
+        """Whether it was written, or its block has ended."""
 
     def save_markdown(self, category: str, name: str, content: str, *, if_version: str | None = None) -> None:
         """Store a text."""
-        self.changes.append(documents.put_markdown(category, name, content, if_version))
+        self._collect(documents.put_markdown(category, name, content, if_version))
 
     def save_json(self, category: str, name: str, data: Any, *, if_version: str | None = None) -> None:
         """Store a value as JSON."""
-        self.changes.append(documents.put_json(category, name, data, if_version))
+        self._collect(documents.put_json(category, name, data, if_version))
 
     def save_bytes(self, category: str, name: str, data: bytes, *, if_version: str | None = None) -> None:
         """Store bytes."""
-        self.changes.append(documents.put_bytes(category, name, data, if_version))
+        self._collect(documents.put_bytes(category, name, data, if_version))
 
     def delete_file(self, category: str, name: str, *, kind: DocumentKind) -> None:
         """Remove a document."""
-        self.changes.append(documents.delete_document(category, name, documents.kinds(kind)[0]))
+        self._collect(documents.delete_document(category, name, documents.kinds(kind)[0]))
 
     def delete_category(self, category: str) -> None:
         """Remove all documents of a category."""
-        self.changes.append(documents.delete_category(category))
+        self._collect(documents.delete_category(category))
 
     def save_session(self, session: Session) -> None:
         """Store what will have changed in a session by the end of the block."""
+        self.check_is_open()
         if session not in self.sessions:
             self.sessions.append(session)
 
     def delete_session(self, session_id: str) -> None:
         """Remove a session."""
-        self.changes.append(DeleteSession(check_session_id(session_id)))
+        self._collect(DeleteSession(check_session_id(session_id)))
 
-    def draft_sessions(self) -> None:
-        """Add what changed in the sessions to the changes."""
-        for session in self.sessions:
-            draft = Draft(session)
-            if draft.change is not None:
-                self.drafts[len(self.changes)] = (session, draft)
-                self.changes.append(draft.change)
+    def _collect(self, change: Change) -> None:
+        self.check_is_open()
+        self._changes.append(change)
 
-    def note_stored(self, outcomes: list[Outcome]) -> None:
-        """The batch happened: let the sessions know."""
-        for index, (_, draft) in self.drafts.items():
-            draft.note_stored(outcomes[index])
+    def check_is_open(self) -> None:
+        """Refuse a batch that is over."""
+        if self.is_over:
+            raise StoreClosed("this batch is over: begin another one with store.batch()")
+
+    def drafted(self) -> Drafted:
+        """All changes, those of the sessions included as they are now."""
+        return Drafted(self._changes, [(session, Draft(session)) for session in self.sessions])
+
+
+class Drafted:
+    """A batch ready to be sent."""
+
+    def __init__(self, changes: list[Change], drafts: list[tuple[Session, Draft]]) -> None:
+        self._drafts = [(session, draft) for session, draft in drafts if draft.change is not None]
+        self._first = len(changes)
+        self.changes: list[Change] = [
+            *changes,
+            *(draft.change for _, draft in self._drafts if draft.change is not None),
+        ]
+
+    def note_stored(self, outcomes: list[Outcome], place: str) -> None:
+        """The batch happened in the store at this place: let the sessions know."""
+        for (_, draft), outcome in zip(self._drafts, outcomes[self._first :], strict=True):
+            draft.note_stored(outcome, place)
 
     def note_unsure(self) -> None:
         """Nobody knows whether the batch happened."""
-        for session, draft in self.drafts.values():
+        for session, draft in self._drafts:
             session.unsure = draft
 
 
@@ -82,21 +103,22 @@ class AsyncBatchBlock:
     async def __aenter__(self) -> Batch:
         return self._batch
 
-    async def __aexit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            await self._commit(self._batch)
+    async def __aexit__(self, kind: object = None, *_: object) -> None:
+        try:
+            if kind is None:
+                await self._commit(self._batch)
+        finally:
+            self._batch.is_over = True
 
 
 class BatchBlock:
     """``with store.batch() as batch:``"""
 
-    def __init__(self, commit: Callable[[Batch], None]) -> None:
-        self._commit = commit
-        self._batch = Batch()
+    def __init__(self, block: AsyncBatchBlock) -> None:
+        self._block = block
 
     def __enter__(self) -> Batch:
-        return self._batch
+        return step(self._block.__aenter__())
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self._commit(self._batch)
+    def __exit__(self, *error: object) -> None:
+        step(self._block.__aexit__(*error))

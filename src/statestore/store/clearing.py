@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, overload
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, overload
 from statestore.engine import DeleteSession, PreconditionFailed, Requires, SessionQuery
 from statestore.errors import StoreUnavailable
 from statestore.host import Host
-from statestore.pruning import Doomed, PruneConfig, PruneThrottle, doomed
+from statestore.pruning import Doomed, PruneConfig, PruneThrottle, check_config, doomed
 from statestore.session import Session
 from statestore.store.branching import SessionBrancher
 from statestore.stored import SessionSummary
@@ -29,10 +30,13 @@ class SessionClearer(SessionBrancher):
         self._throttle = throttle
 
     async def save_session_with_prune(self, session: Session, prune_config: PruneConfig | None = None) -> None:
-        """Save, then prune in the background, at most once per cooldown however many save."""
+        """Save, then prune in the background, at most once per cooldown however many save.
+
+        Without a config, the newest 100 sessions of the last 7 days are kept. Closing the store waits for the prune.
+        """
+        config = check_config(prune_config)
         await self.save_session(session)
         if self._throttle.should_prune():
-            config = prune_config or PruneConfig()
 
             async def prune() -> None:
                 try:
@@ -52,7 +56,7 @@ class SessionClearer(SessionBrancher):
 
         What was saved after it was judged stays.
         """
-        config = config or PruneConfig()
+        config = check_config(config)
         summaries = await self._engine.list_sessions(SessionQuery(user_id=self._owner))
         chosen = doomed(summaries, config, time.time_ns())
         if dry_run:
@@ -74,8 +78,10 @@ class SessionClearer(SessionBrancher):
             ]
             try:
                 pruned += await self._delete_chunk(chunk)
-            except StoreUnavailable:  # a full disk has no room for a batch's journal; one by one needs none
-                for change in chunk:
+            except StoreUnavailable as error:
+                if not _is_full(error):
+                    raise
+                for change in chunk:  # one by one, nothing needs to be written first
                     pruned += await self._delete_chunk([change])
         return pruned
 
@@ -90,6 +96,11 @@ class SessionClearer(SessionBrancher):
             else:
                 return sum(outcome.deleted for outcome in outcomes)
         return 0
+
+
+def _is_full(error: StoreUnavailable) -> bool:
+    """Whether the storage had no room, so that nothing of the batch happened."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _log() -> logging.Logger:

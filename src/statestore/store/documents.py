@@ -25,6 +25,7 @@ from statestore.store.failures import explained
 from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo, DocumentKind
 
 T = TypeVar("T")
+D = TypeVar("D")
 _NOTHING: Final = Requires()
 
 
@@ -51,9 +52,11 @@ class AsyncDocuments:
         return await self._put(put_json(category, name, data, if_version))
 
     @overload
-    async def load_json(self, category: str, name: str, *, default: Any = None) -> Any: ...
+    async def load_json(self, category: str, name: str, *, type: type[T]) -> T | None: ...
     @overload
-    async def load_json(self, category: str, name: str, *, type: type[T], default: T | None = None) -> T | None: ...
+    async def load_json(self, category: str, name: str, *, type: type[T], default: D) -> T | D: ...
+    @overload
+    async def load_json(self, category: str, name: str, *, type: Any = ..., default: Any = None) -> Any: ...
     async def load_json(self, category: str, name: str, *, type: Any = Any, default: Any = None) -> Any:
         """A stored value, or ``default``. ``type`` is any type that ``msgspec`` can decode.
 
@@ -100,7 +103,7 @@ class AsyncDocuments:
         return await self._engine.list_categories(check_category(prefix) if prefix else "")
 
     async def delete_file(self, category: str, name: str, *, kind: DocumentKind | None = None) -> bool:
-        """Remove a document; whether there was one. Without a kind: the JSON, or if there is none, the markdown."""
+        """Remove a document; whether there was one. Without a kind: the JSON, else the markdown, else the bytes."""
         for candidate in kinds(kind):
             (outcome,) = await self._commit([delete_document(category, name, candidate)])
             if outcome.deleted:

@@ -17,7 +17,7 @@ from statestore.engine import (
 from statestore.errors import DocumentConflict, SessionConflict, SessionNotFound, StateStoreError, WrongUser
 
 _DOCUMENT_REASONS: dict[Reason, str] = {
-    "exists": "exists already",
+    "exists": "exists already: read its version, or leave if_version out",
     "missing": "is not there (any more)",
     "version": "is not at that version any more: read it again",
 }

@@ -11,18 +11,19 @@ from datetime import datetime
 from typing import Any, Literal, TypeVar, overload
 
 from statestore.engine import Engine
-from statestore.host import PlainHost, step
+from statestore.host import Host, PlainHost, step
 from statestore.opening import Durability, engine_for
 from statestore.pruning import Doomed, PruneConfig
 from statestore.records import Record
 from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore, AsyncUserStore
-from statestore.store.batch import Batch, BatchBlock
+from statestore.store.batch import BatchBlock
 from statestore.store.clearing import SessionClearer
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SessionSummary
 from statestore.timeline import TimelineEntry
 
 T = TypeVar("T")
+D = TypeVar("D")
 C = TypeVar("C", bound=type)
 
 
@@ -153,7 +154,9 @@ class StateStore(Sessions):
     """
 
     def __init__(self, host: PlainHost, *, prune_cooldown_secs: float = 60) -> None:
-        """Most people call `open`; this is for an engine that is open already."""
+        """Use `open`: a store needs an engine that is open, and a place to run in."""
+        if not isinstance(host, Host):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"use StateStore.open({host!r})")
         self._store = AsyncStateStore(host, prune_cooldown_secs=prune_cooldown_secs)
         self._sessions = self._store
 
@@ -193,10 +196,7 @@ class StateStore(Sessions):
 
     def batch(self) -> BatchBlock:
         """``with store.batch() as batch:`` - what is written to ``batch`` happens together or not at all."""
-        return BatchBlock(self.commit_batch)
-
-    def commit_batch(self, batch: Batch) -> None:
-        return step(self._store.commit_batch(batch))
+        return BatchBlock(self._store.batch())
 
     def for_user(self, user_id: str) -> UserStore:
         return UserStore(self._store.for_user(user_id))
@@ -217,9 +217,11 @@ class StateStore(Sessions):
         return step(self._store.save_json(category, name, data, if_version=if_version))
 
     @overload
-    def load_json(self, category: str, name: str, *, default: Any = None) -> Any: ...
+    def load_json(self, category: str, name: str, *, type: type[T]) -> T | None: ...
     @overload
-    def load_json(self, category: str, name: str, *, type: type[T], default: T | None = None) -> T | None: ...
+    def load_json(self, category: str, name: str, *, type: type[T], default: D) -> T | D: ...
+    @overload
+    def load_json(self, category: str, name: str, *, type: Any = ..., default: Any = None) -> Any: ...
     def load_json(self, category: str, name: str, *, type: Any = Any, default: Any = None) -> Any:
         return step(self._store.load_json(category, name, type=type, default=default))
 

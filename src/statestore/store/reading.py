@@ -36,7 +36,7 @@ class SessionReader:
         stored = await self._read(session_id, last=check_count("last", last))
         if stored is None:
             return None
-        return session_from(stored, is_part=last is not None)
+        return session_from(stored, self._engine.url, is_part=last is not None)
 
     async def session_exists(self, session_id: str) -> bool:
         """Whether there is such a session."""
@@ -125,10 +125,10 @@ class SessionReader:
         )
 
 
-def session_from(stored: StoredSession, *, is_part: bool = False) -> Session:
-    """The session object for what an engine read."""
+def session_from(stored: StoredSession, place: str, *, is_part: bool = False) -> Session:
+    """The session object for what an engine at this place read."""
     try:
-        return Session.from_stored(stored, is_part=is_part)
+        return Session.from_stored(stored, place, is_part=is_part)
     except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError) as error:
         raise CorruptSession(f"session {stored.id} cannot be read: {error}") from error
 

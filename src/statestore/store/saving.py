@@ -90,13 +90,15 @@ class Draft:
             unset_metadata=unset_metadata,
         )
 
-    def note_stored(self, outcome: Outcome) -> None:
-        """The change happened: let the object know."""
+    def note_stored(self, outcome: Outcome, place: str) -> None:
+        """The change happened in the store at this place: let the object know."""
         session, origin = self._session, self._session.origin
         if origin is None or outcome.before is None:
             records = Records(RecordArrays(), Numbering())
             layout = origin.layout if origin else None
-            origin = Origin(outcome.version, self._fields, self._metadata, layout, records=records, last_seq=0)
+            origin = Origin(
+                outcome.version, self._fields, self._metadata, layout, place=place, records=records, last_seq=0
+            )
             session.origin = origin
         elif not origin.is_stale and origin.version == outcome.before:
             origin.version = outcome.version
@@ -119,7 +121,7 @@ class Draft:
             else:
                 history.note_appended(cast("list[Any]", [r for r in self._records if column_of(r) == column]))
 
-    def note_if_found(self, stored: StoredSession) -> None:
+    def note_if_found(self, stored: StoredSession, place: str) -> None:
         """After a save with an unknown outcome: take note of it if what is stored now shows that it happened."""
         change = self.change
         if change is None or stored.fields.user_id != self._session.user_id:
@@ -128,7 +130,7 @@ class Draft:
         seqs = self._seqs_in(found, change)
         if seqs is None or (change.create is not None and stored.fields.created != change.create.created):
             return
-        self.note_stored(Outcome(None if change.create is not None else _UNKNOWN, stored.version, seqs))
+        self.note_stored(Outcome(None if change.create is not None else _UNKNOWN, stored.version, seqs), place)
         origin = self._session.origin
         if origin is not None:
             held = sum(history.stored_count for history in self._session.histories)
@@ -194,4 +196,5 @@ def _birth(session: Session) -> NewSession:
 def _requires(session: Session, origin: Origin | None, *, versioned: bool) -> Requires:
     if origin is None:
         return Requires(absent=True, owner=session.user_id)
-    return Requires(present=True, owner=session.user_id, version=origin.version if versioned else None)
+    version = origin.version if versioned else None
+    return Requires(present=True, owner=session.user_id, version=version, created=session.created_text)

@@ -29,7 +29,7 @@ class SessionWriter(SessionReader):
         Raises `SessionNotFound` if it was deleted meanwhile (``recreate=True`` stores it anew), `SessionConflict`
         if history was edited and somebody else changed the session, or if a new session's id is taken.
         """
-        self._check_owner(session)
+        self._check_session(session)
         async with self._host.turn(session):
             await self._settle(session)
             draft = Draft(session)
@@ -39,7 +39,9 @@ class SessionWriter(SessionReader):
                 await self._store_draft(session, draft)
             except SessionNotFound:
                 if not recreate:
-                    raise
+                    raise SessionNotFound(
+                        f"session {session.id} was deleted since it was loaded; recreate=True stores it anew"
+                    ) from None
                 await self._store_draft(session, Draft(session, as_new=True))
 
     async def update_session(self, session: Session) -> None:
@@ -52,14 +54,14 @@ class SessionWriter(SessionReader):
         Two callers with one new id get one session. Another user's session raises `WrongUser`.
         """
         session = Session(user_id) if session_id is None else Session(user_id, session_id)
-        self._check_owner(session)
+        self._check_session(session)
         for _ in range(MAX_ATTEMPTS):
             if session_id is not None:
                 stored = await self._engine.read_session(str(session.id))
                 if stored is not None:
                     if stored.fields.user_id != user_id:
                         raise WrongUser(f"session {session_id} does not belong to {user_id!r}")
-                    return session_from(stored)
+                    return session_from(stored, self._engine.url)
             try:
                 await self._store_draft(session, Draft(session))
             except SessionConflict:
@@ -76,8 +78,10 @@ class SessionWriter(SessionReader):
             session = await self.load_session(session_id)
             if session is None:
                 raise not_found(session_id)
-            if hasattr(change(session), "__await__"):
-                raise InvalidValue("update_session_with takes a plain function: it may be called several times")
+            answer = change(session)
+            if hasattr(answer, "__await__"):
+                getattr(answer, "close", list)()
+                raise InvalidValue("update_session_with takes a plain function, not an async one")
             try:
                 await self._store_draft(session, Draft(session, exact=True))
             except SessionConflict:
@@ -94,6 +98,8 @@ class SessionWriter(SessionReader):
         session_id = check_session_id(session_id)
         if not records:
             return []
+        if isinstance(keys, str):
+            raise InvalidValue("keys is a list with one key for each record, not a text")
         if keys is not None and len(keys) != len(records):
             raise InvalidValue(f"{len(records)} records but {len(keys)} keys: give one for each, or None in its place")
         new = tuple(
@@ -133,7 +139,7 @@ class SessionWriter(SessionReader):
         except BaseException:
             session.unsure = draft  # cancelled, or the storage failed: it may have happened
             raise
-        draft.note_stored(outcome)
+        draft.note_stored(outcome, self._engine.url)
 
     async def _settle(self, session: Session) -> None:
         """After a save with an unknown outcome: look whether it happened, and if so, take note of it."""
@@ -141,10 +147,19 @@ class SessionWriter(SessionReader):
         if draft is not None:
             stored = await self._engine.read_session(str(session.id))
             if stored is not None:
-                draft.note_if_found(stored)
+                draft.note_if_found(stored, self._engine.url)
             session.unsure = None
 
-    def _check_owner(self, session: Session) -> None:
+    def _check_session(self, session: Session) -> None:
+        """Refuse what is no session, another user's session, and one that was loaded from another store."""
+        if not isinstance(session, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidValue(
+                f"a session is saved, not {type(session).__name__} (load_session gives None where there is no session)"
+            )
+        if session.origin is not None and session.origin.place != self._engine.url:
+            raise SessionConflict(
+                f"session {session.id} was loaded from {session.origin.place}, and this is {self._engine.url}"
+            )
         if self._owner is not None and session.user_id != self._owner:
             raise WrongUser(f"session {session.id} belongs to {session.user_id!r}, this store serves {self._owner!r}")
 

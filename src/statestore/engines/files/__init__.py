@@ -12,7 +12,9 @@ from statestore.errors import StoreUnavailable
 
 def open_url(rest: str, *, create: bool = True, read_only: bool = False, durability: str = "full") -> FilesEngine:
     """The engine for ``file:DIR``."""
-    path = rest.removeprefix("//") if rest.startswith("///") else rest
+    if rest.startswith("//") and not rest.startswith("///"):
+        raise StoreUnavailable(f"file:{rest} names a host: write file:{rest[2:]}, or file:///… for an absolute path")
+    path = rest.removeprefix("//")
     if not path or "\0" in path:
         raise StoreUnavailable("file: needs the path of a directory, like file:state or file:/var/lib/agent")
     return FilesEngine(path, create=create, read_only=read_only, durability=durability)

@@ -72,7 +72,8 @@ class Directory:
                 self._make_root(self.path)
             self._root = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError as error:
-            raise StoreUnavailable(f"there is no store at {self.path}; open it with create=True to make one") from error
+            way = "a store that is only read is not created" if read_only else "open it with create=True to make one"
+            raise StoreUnavailable(f"there is no store at {self.path}; {way}") from error
         except OSError as error:
             raise StoreUnavailable(f"{self.path} cannot be used as a store: {error.strerror}") from error
         if read_only:
@@ -156,11 +157,13 @@ class Directory:
                 os.close(fd)
 
     def _walk(self, category: str, *, create: bool) -> int | None:
-        fd = self._root
+        root = fd = self._root
         for part in category.split("/"):
             try:
                 below = self._made(part, fd) if create else os.open(part, _DIRECTORY, dir_fd=fd)
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                if os.fstat(root).st_nlink == 0:
+                    raise StoreUnavailable(f"{self.path} was removed while it was open as a store") from error
                 return None
             except OSError as error:
                 if error.errno in (errno.ELOOP, errno.ENOTDIR):
@@ -170,7 +173,7 @@ class Directory:
                     ) from error
                 raise StoreUnavailable(f"{self.path}/{category} cannot be opened: {error.strerror}") from error
             finally:
-                if fd != self._root:
+                if fd != root:
                     os.close(fd)
             fd = below
         return fd

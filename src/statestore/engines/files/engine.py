@@ -22,7 +22,8 @@ from statestore.engines.files.planning import Surveyor
 from statestore.engines.files.recovery import Recovery
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.judging import check_batch
-from statestore.errors import CorruptDocument, InvalidValue, ReadOnlyStore, StoreClosed, StoreUnavailable
+from statestore.engines.usage import Usage
+from statestore.errors import CorruptDocument, InvalidValue, ReadOnlyStore, StoreUnavailable
 from statestore.stored import (
     Document,
     DocumentInfo,
@@ -50,7 +51,7 @@ class FilesEngine:
         self._create = create
         self._read_only = read_only
         self._directory = Directory(self._path, is_durable=durability == "full")
-        self._is_open = False
+        self._usage = Usage(self.url)
 
     @property
     def url(self) -> str:
@@ -60,7 +61,6 @@ class FilesEngine:
 
     async def open(self) -> None:
         self._directory.open(create=self._create, read_only=self._read_only)
-        self._is_open = True
         self._sessions = SessionFiles(self._directory, is_writable=not self._read_only)
         with _as_unavailable(self._path):
             locks = self._directory.own_directory(LOCKS, create=not self._read_only)
@@ -71,27 +71,35 @@ class FilesEngine:
                 self._committer = Committer(self._directory, self._locks, surveyor, self._recovery)
                 self._batches = BatchMaker(self._directory, self._locks, surveyor, self._recovery)
                 self._recovery.clean_up()
+        self._usage.open()
 
     async def close(self) -> None:
-        if self._is_open:
-            self._is_open = False
+        if self._usage.close():
             self._locks.close()
             self._directory.close()
 
-    def _check_open(self) -> None:
-        if not self._is_open:
-            raise StoreClosed(f"{self.url} was closed")
+    @contextmanager
+    def _reading(self) -> Generator[None]:
+        """A call that reads: of an open store, with no batch half made, and with errors of ours."""
+        with self._usage.call(), _as_unavailable(self._path):
+            self._wait_for_batch()
+            yield
+
+    @contextmanager
+    def _scanning(self) -> Generator[None]:
+        """A call that reads many files: it sees all of a batch or none."""
+        with self._reading(), self._locks.shared_if_there(BATCHES):
+            yield
 
     # -- writing ---------------------------------------------------------------------------------------------
 
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
-        self._check_open()
         if self._read_only:
-            raise ReadOnlyStore(f"{self.url} was opened for reading only")
+            raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
         check_batch(batch)
         if not batch:
             return []
-        with _as_unavailable(self._path):
+        with self._usage.call(), _as_unavailable(self._path):
             if len(batch) == 1 and not isinstance(batch[0], DeleteCategory):
                 return [self._committer.commit_one(batch[0])]
             return self._batches.commit_all(batch)
@@ -101,8 +109,7 @@ class FilesEngine:
     async def read_session(
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
     ) -> StoredSession | None:
-        self._wait_for_batch()
-        with _as_unavailable(self._path):
+        with self._reading():
             image = self._sessions.image(session_id)
         if image is None:
             return None
@@ -129,17 +136,15 @@ class FilesEngine:
 
     def _index(self) -> Index:
         """The index, up to date, with a warning for each file that cannot be read."""
-        self._wait_for_batch()
-        with _as_unavailable(self._path), self._locks.shared_if_there(BATCHES):  # a scan sees all of a batch or none
+        with self._scanning():
             index = self._sessions.refreshed_index()
         for session_id, error in index.errors():
             log.warning("the session file %r is left out of the listing: %s", session_id, error)
         return index
 
     async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
-        self._wait_for_batch()
         where = f"{self._path}/{category}/{file_name(name, kind)}"
-        with _as_unavailable(self._path), self._directory.category(category) as directory:
+        with self._reading(), self._directory.category(category) as directory:
             try:
                 found = None if directory is None else self._directory.read(directory, file_name(name, kind), where)
             except NotAFile as error:
@@ -147,28 +152,23 @@ class FilesEngine:
         return None if found is None else document_from(category, name, kind, *found)
 
     async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
-        self._wait_for_batch()
-        with _as_unavailable(self._path), self._locks.shared_if_there(BATCHES):  # a scan sees all of a batch or none
+        with self._scanning():
             return documents_in(self._directory, query.category)
 
     async def list_categories(self, prefix: str = "") -> list[str]:
-        self._wait_for_batch()
-        with _as_unavailable(self._path), self._locks.shared_if_there(BATCHES):  # a scan sees all of a batch or none
+        with self._scanning():
             return categories_below(self._directory, prefix)
 
     async def check(self) -> list[Problem]:
-        self._wait_for_batch()
-        with _as_unavailable(self._path):
+        with self._reading():
             return check_everything(self._directory, self._sessions)
 
     def _wait_for_batch(self) -> None:
         """Before reading: let a batch of several files be made to its end, or finish it for a writer that died."""
-        self._check_open()
         if not journal.is_waiting(self._directory):
             return
         if not self._read_only:
-            with _as_unavailable(self._path):
-                self._recovery.finish_journal()
+            self._recovery.finish_journal()
             return
         with self._locks.shared_if_there(BATCHES):
             if journal.is_waiting(self._directory):

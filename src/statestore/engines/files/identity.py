@@ -20,7 +20,7 @@ class Identity(NamedTuple):
     @classmethod
     def of(cls, status: os.stat_result) -> Identity:
         """The identity that a stat tells."""
-        return cls(status.st_size, status.st_mtime_ns, status.st_ino & (2**63 - 1))
+        return cls(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 class Expected(NamedTuple):

@@ -11,8 +11,8 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
-from statestore.engines.files.forking import forget_after_fork
 from statestore.engines.files.identity import Expected, Identity
+from statestore.engines.forking import forget_after_fork
 from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
 

@@ -23,8 +23,8 @@ from msgspec import Raw, Struct
 
 from statestore.engine import SessionQuery
 from statestore.engines.files.documents import is_unicode
-from statestore.engines.files.forking import forget_after_fork
 from statestore.engines.files.identity import Identity
+from statestore.engines.forking import forget_after_fork
 from statestore.engines.selecting import has_filters, select
 from statestore.stored import SessionSummary
 from statestore.timestamps import nanoseconds
@@ -158,9 +158,9 @@ def _entry(session_id: str, examine: Examine) -> Entry | None:
     if found is None:
         return None
     identity, summary = found
-    if isinstance(summary, str):
-        return Entry(session_id, *identity, False, 0, _NONE, summary)
     is_settled = moment - identity.mtime_ns > _TICK_NS
+    if isinstance(summary, str):
+        return Entry(session_id, *identity, is_settled, 0, _NONE, summary)
     return Entry(session_id, *identity, is_settled, nanoseconds(summary.updated_text), Raw(_encode(summary)))
 
 

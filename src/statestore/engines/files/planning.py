@@ -129,7 +129,8 @@ def present(found: Found | None) -> Present | None:
     """What preconditions are judged by."""
     if found is None:
         return None
-    return Present(found.version, found.image.text.fields.user_id if found.image else None)
+    fields = found.image.text.fields if found.image else None
+    return Present(found.version, fields.user_id if fields else None, fields.created if fields else None)
 
 
 def planned(change: SingleChange, found: Found | None) -> Plan:

@@ -17,6 +17,9 @@ from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
 from statestore.stored import SessionSummary
 
+_NO_TIME = -1
+"""A time that no file has, so that an entry with it is never taken for the file."""
+
 
 class SessionFiles:
     """What lies in the directory ``sessions``."""
@@ -108,5 +111,7 @@ class SessionFiles:
             body, status = found
             identity = Identity.of(status)
             return identity, summary_of(SessionImage(body, status, self._understood(body.joined(), session_id)))
-        except (CorruptSession, InvalidName, StoreUnavailable) as error:
+        except StoreUnavailable as error:
+            return identity._replace(mtime_ns=_NO_TIME), str(error)  # not the file's fault: look again next time
+        except (CorruptSession, InvalidName) as error:
             return identity, str(error)

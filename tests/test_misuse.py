@@ -1,0 +1,206 @@
+"""Mistakes that users make: each is told what was wrong and what to do, and nothing is lost by it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from statestore import (
+    AsyncStateStore,
+    InvalidValue,
+    PruneConfig,
+    Session,
+    SessionConflict,
+    SessionNotFound,
+    StateStore,
+    StoreClosed,
+    StoreUnavailable,
+    UserMessage,
+)
+
+
+def test_a_store_is_opened_not_constructed() -> None:
+    with pytest.raises(TypeError, match=r"StateStore\.open\('file:m'\)"):
+        StateStore("file:m")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("target", [None, 3, b"m"])
+def test_what_is_no_store_is_refused(target: Any) -> None:
+    with pytest.raises(InvalidValue, match="a store is a URL"):
+        StateStore.open(target)
+
+
+def test_no_password_is_shown() -> None:
+    with pytest.raises(StoreUnavailable) as refused:
+        StateStore.open("nosuch://user:secret@host/db")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_file_url_names_no_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreUnavailable, match="names a host"):
+        StateStore.open("file://state")
+    with StateStore.open(f"file://{tmp_path}/state") as store:
+        assert store.url == f"file:{tmp_path}/state"
+
+
+@pytest.mark.parametrize("session", [None, {}, "s", []])
+def test_only_a_session_is_saved(store: StateStore, session: Any) -> None:
+    with pytest.raises(InvalidValue, match="a session is saved, not"):
+        store.save_session(session)
+
+
+@pytest.mark.parametrize("config", [{"max_sessions": 1}, True, 5])
+def test_pruning_takes_a_prune_config(store: StateStore, config: Any) -> None:
+    session = Session("alice", "s")
+    for refuse in (store.prune_sessions, lambda given: store.save_session_with_prune(session, given)):
+        with pytest.raises(InvalidValue, match="PruneConfig"):
+            refuse(config)
+    assert not store.session_exists("s")
+    assert store.prune_sessions(PruneConfig()) == 0
+
+
+def test_keys_are_a_list(store: StateStore) -> None:
+    store.save_session(Session("alice", "s"))
+    with pytest.raises(InvalidValue, match="keys is a list"):
+        store.append("s", UserMessage("a"), keys="k")
+    assert store.timeline("s") == []
+
+
+def test_an_object_of_one_store_is_not_saved_into_another(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path / "a") as one, StateStore.open(tmp_path / "b") as other:
+        session = one.get_or_create_session("alice", "s")
+        other.get_or_create_session("alice", "s")
+        session.add_user_message("hello")
+        with pytest.raises(SessionConflict, match="was loaded from"):
+            other.save_session(session)
+        one.save_session(session)
+        assert [len(store.timeline("s")) for store in (one, other)] == [1, 0]
+
+
+def test_an_object_of_a_store_that_was_opened_again_is_saved(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path / "a") as store:
+        session = store.get_or_create_session("alice", "s")
+    session.add_user_message("hello")
+    with StateStore.open(tmp_path / "a") as store:
+        store.save_session(session)
+        assert len(store.timeline("s")) == 1
+
+
+def test_an_old_object_does_not_write_into_a_session_created_anew(store: StateStore) -> None:
+    old = store.get_or_create_session("alice", "s")
+    store.delete_session("s")
+    store.get_or_create_session("alice", "s")
+    old.add_user_message("from the old life")
+    with pytest.raises(SessionNotFound, match="recreate=True"):
+        store.save_session(old)
+    with pytest.raises(SessionConflict):
+        store.save_session(old, recreate=True)
+    assert store.timeline("s") == []
+
+
+def test_a_batch_is_written_once(store: StateStore) -> None:
+    with store.batch() as batch:
+        batch.save_json("notes", "n", 1)
+    with pytest.raises(StoreClosed, match="this batch is over"):
+        batch.save_json("notes", "m", 2)
+    with pytest.raises(StoreClosed, match="this batch is over"):
+        batch.save_session(Session("alice", "s"))
+    assert store.list_category("notes") == ["n"]
+
+
+def test_two_batches_over_the_same_sessions_do_not_wait_for_each_other_for_ever(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path) as store:
+        a, b = (store.get_or_create_session("alice", name) for name in "ab")
+
+        def write(*sessions: Session) -> None:
+            for _ in range(30):
+                with store.batch() as batch:
+                    for session in sessions:
+                        session.add_user_message("x")
+                        batch.save_session(session)
+
+        threads = [threading.Thread(target=write, args=order, daemon=True) for order in ((a, b), (b, a))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert not any(thread.is_alive() for thread in threads)
+        assert [len(store.timeline(name)) for name in "ab"] == [60, 60]
+
+
+def test_closing_waits_for_calls_under_way_and_harms_no_other_store(tmp_path: Path) -> None:
+    store, other = StateStore.open(tmp_path / "a"), StateStore.open(tmp_path / "b")
+    store.get_or_create_session("alice", "s")
+    other.get_or_create_session("alice", "s")
+    started = threading.Barrier(5)
+    outcomes: list[type[Exception] | None] = []
+
+    def write() -> None:
+        started.wait()
+        while True:
+            try:
+                store.append("s", UserMessage("x"))
+            except Exception as error:  # noqa: BLE001 - what kind it is, is what is tested
+                outcomes.append(type(error))
+                return
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    started.wait()
+    store.close()
+    with StateStore.open(tmp_path / "c") as third:
+        third.get_or_create_session("alice", "s")
+        for thread in threads:
+            thread.join()
+        assert outcomes == [StoreClosed] * 4
+        assert third.session_exists("s")
+        assert other.session_exists("s")
+    other.close()
+
+
+def test_a_store_that_nobody_closed_leaves_no_thread(tmp_path: Path) -> None:
+    async def use() -> None:
+        store = await AsyncStateStore.open(tmp_path)
+        await store.get_or_create_session("alice", "s")
+
+    before = set(threading.enumerate())
+    asyncio.run(use())
+    gc.collect()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_an_asynchronous_store_says_that_it_is_not_open_yet() -> None:
+    opening: Any = AsyncStateStore.open("memory:")
+    with pytest.raises(StoreClosed, match="not open yet"):
+        opening.list_sessions()
+    assert "not open yet" in repr(opening)
+
+
+def test_a_store_that_was_removed_is_not_an_empty_one(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path / "a") as store:
+        store.get_or_create_session("alice", "s")
+        (tmp_path / "a").rename(tmp_path / "b")
+        assert store.session_exists("s")
+    with StateStore.open(tmp_path / "empty", read_only=False) as store:
+        for path in sorted((tmp_path / "empty").rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        (tmp_path / "empty").rmdir()
+        with pytest.raises(StoreUnavailable, match="was removed"):
+            store.load_session("s")
+        with pytest.raises(StoreUnavailable, match="was removed"):
+            store.list_sessions()
+
+
+def test_a_mistake_in_a_call_names_the_record(store: StateStore) -> None:
+    with pytest.raises(TypeError, match=r"^UserMessage\(\)"):
+        UserMessage()  # type: ignore[call-arg]
+    assert store.list_sessions() == []
