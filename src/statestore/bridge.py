@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 from statestore.engine import AtomicScope, Change, DocumentQuery, Engine, Outcome, RunsIn, SessionQuery
 from statestore.errors import StoreClosed
-from statestore.host import Host, step
+from statestore.host import Host, given_turn, step
 from statestore.session import Session
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SessionSummary, StoredSession
 
@@ -144,11 +144,20 @@ class WorkerEngine:
         return self._engine.url
 
     async def open(self) -> None:
-        await self._workers.run(self._engine.open())
+        try:
+            await self._workers.run(self._engine.open())
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self) -> None:
-        await self._workers.run(self._engine.close())
-        self._workers.stop()
+        try:
+            await self._workers.run(self._engine.close())
+        except asyncio.CancelledError:
+            step(self._engine.close())  # it may have been withdrawn; closing twice is closing once
+            raise
+        finally:
+            self._workers.stop()
 
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
         return await self._workers.run(self._engine.commit(batch))
@@ -192,10 +201,9 @@ class LoopHost(Host):
 
     def turn(self, session: Session) -> AbstractAsyncContextManager[None]:
         loop = asyncio.get_running_loop()
-        turn = session.saving
-        if not isinstance(turn, _LoopTurn) or turn.loop is not loop:
-            turn = session.saving = _LoopTurn(loop)
-        return turn
+        return given_turn(
+            session, lambda turn: isinstance(turn, _LoopTurn) and turn.loop is loop, lambda: _LoopTurn(loop)
+        )
 
     def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         task = asyncio.create_task(work(), name="statestore-background")

@@ -13,8 +13,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar, cast
 
 from statestore.engine import Engine
-from statestore.errors import NotSupported, StoreClosed
-from statestore.session import Session
+from statestore.errors import NotSupported, SessionConflict, StoreClosed
+from statestore.session import Session, ledger_of
 
 T = TypeVar("T")
 
@@ -75,13 +75,7 @@ class PlainHost(Host):
         self._threads: set[threading.Thread] = set()
 
     def turn(self, session: Session) -> AbstractAsyncContextManager[None]:
-        turn = session.saving
-        if not isinstance(turn, _ThreadTurn):
-            with _giving_turns:
-                turn = session.saving
-                if not isinstance(turn, _ThreadTurn):
-                    turn = session.saving = _ThreadTurn()
-        return turn
+        return given_turn(session, lambda turn: isinstance(turn, _ThreadTurn), _ThreadTurn)
 
     def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         thread = threading.Thread(target=self._run, args=(work,), name="statestore-background")
@@ -99,9 +93,24 @@ class PlainHost(Host):
             thread.join()
 
 
+def given_turn(session: Session, is_ours: Callable[[Any], bool], make: Callable[[], Any]) -> Any:
+    """The turn for saving an object; a new one if the last was another host's, which must not be holding it."""
+    ledger = ledger_of(session)
+    if not is_ours(ledger.turn):
+        with _giving_turns:
+            if ledger.turn is not None and not is_ours(ledger.turn) and ledger.turn.locked():
+                raise SessionConflict(f"session {session.id}: this object is being saved in another loop or thread")
+            if not is_ours(ledger.turn):
+                ledger.turn = make()
+    return ledger.turn
+
+
 class _ThreadTurn(AbstractAsyncContextManager[None]):
     def __init__(self) -> None:
         self._lock = threading.Lock()
+
+    def locked(self) -> bool:
+        return self._lock.locked()
 
     async def __aenter__(self) -> None:
         self._lock.acquire()

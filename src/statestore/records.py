@@ -264,6 +264,12 @@ def decode_body(kind: str, body: bytes) -> Record:
     return codec.decode(memoryview(b"[" + body + b"]"))[0][0]
 
 
+def said_in(kind: str, body: bytes) -> tuple[str, str, str]:
+    """What a record is known by, however another program spelt it: its kind, its moment, and its text."""
+    record = decode_body(kind, body)
+    return kind, record.timestamp_text, getattr(record, "content", "")
+
+
 def bodies_of(array: bytes | memoryview) -> list[bytes]:
     """The elements of a JSON array, each as compact text."""
     return [compact(bytes(raw)) for raw in _raw_items(array)]

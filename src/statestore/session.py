@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from statestore.errors import InvalidValue
 from statestore.history import History
-from statestore.jsontext import check_label, check_text, json_text, members
+from statestore.jsontext import check_label, check_text
+from statestore.ledger import Ledger, Origin, check_metadata
 from statestore.names import SessionId, check_session_id
-from statestore.origin import Origin, Pending
 from statestore.records import AgentResponse, Event, Record, UserMessage
 from statestore.stored import StoredSession
-from statestore.timeline import Column, TimelineEntry, first_changed_seq, in_order
+from statestore.timeline import TimelineEntry, in_order
 from statestore.timestamps import RisingClock, datetime_of, nanoseconds, now_text, text_of
 
-RESERVED_METADATA_KEY: Final = "statestore"
-"""Where the files engine keeps, in the seed's own layout, what the seed has no field for."""
+T = TypeVar("T")
 
 FIELDS: Final = ("active_seed_id", "active_persona_id", "project_id", "parent_session_id")
 
@@ -35,22 +33,14 @@ class Session:
     __slots__ = (
         "_clock",
         "_created",
-        "_events",
         "_id",
-        "_metadata",
-        "_responses",
+        "_ledger",
         "_updated",
         "_user_id",
-        "_user_messages",
         "active_persona_id",
         "active_seed_id",
-        "changing",
-        "origin",
         "parent_session_id",
-        "pending",
         "project_id",
-        "saving",
-        "unsure",
     )
 
     def __init__(self, user_id: str, id: str | None = None) -> None:
@@ -58,20 +48,11 @@ class Session:
         self._user_id = check_label(user_id, "a user id")
         self._created = self._updated = now_text()
         self._clock: RisingClock | None = None
-        self._metadata: dict[str, Any] | None = {}
         self.active_seed_id: str | None = None
         self.active_persona_id: str | None = None
         self.project_id: str | None = None
         self.parent_session_id: str | None = None
-        self.origin: Origin | None = None
-        self.pending: list[Pending] = []
-        self.changing = threading.Lock()
-        """Held for the instant in which a record is added, or a save looks at what there is."""
-        self.saving: Any = None
-        """The turn of whoever is saving this object; a host's."""
-        self.unsure: Any = None
-        """The draft of a save that ended without telling whether it happened."""
-        self._hold([], [], [])
+        self._ledger = Ledger(None, ([], [], []), self._note)
 
     @classmethod
     def new(cls, user_id: str) -> Session:
@@ -84,43 +65,31 @@ class Session:
         return cls(user_id, session_id)
 
     @classmethod
-    def from_stored(cls, stored: StoredSession, place: str, *, is_part: bool = False) -> Session:
-        """The session that an engine read, whole or only its newest part."""
-        session = cls.__new__(cls)
-        session._id = SessionId(stored.id)
-        session._user_id = stored.fields.user_id
+    def _of(cls, stored: StoredSession, place: str, *, is_part: bool) -> Session:
+        session = cls.__new__(cls)  # what is stored is taken as it is, even what we would not write
+        session._id, session._user_id = SessionId(stored.id), stored.fields.user_id
         session._created, session._updated = stored.fields.created, stored.fields.updated
-        session._clock = session._metadata = session.saving = session.unsure = None
+        session._clock = None
         for name in FIELDS:
             setattr(session, name, getattr(stored.fields, name))
-        session.origin = Origin(
+        users, agents, events, _ = stored.records.decoded()
+        origin = Origin(
             stored.version,
             stored.fields,
             stored.metadata,
             stored.layout,
             place=place,
-            records=stored.records,
+            numbering=stored.records.numbers(),
             last_seq=stored.next_seq - 1,
             is_part=is_part,
-            holds_opening=len(stored.records.decoded().users) == stored.message_count,
+            holds_opening=len(users) == stored.message_count,
         )
-        session.pending = []
-        session.changing = threading.Lock()
-        users, agents, events, _ = stored.records.decoded()
-        session._hold(users, agents, events)
+        session._ledger = Ledger(origin, (users, agents, events), session._note)
         return session
 
-    def _hold(self, users: list[UserMessage], agents: list[AgentResponse], events: list[Event]) -> None:
-        self._user_messages = History(users, UserMessage, self._add)
-        self._responses = History(agents, AgentResponse, self._add)
-        self._events = History(events, Event, self._add)
-
-    def _add(self, records: list[Any], record: Record, key: str | None = None) -> None:
-        with self.changing:
-            list[Any].append(records, record)
-            self.pending.append(Pending(record, key))
-            if self._clock is not None:
-                self._clock.see(nanoseconds(record.timestamp_text))
+    def _note(self, record: Record) -> None:
+        if self._clock is not None:
+            self._clock.see(nanoseconds(record.timestamp_text))
 
     @property
     def id(self) -> SessionId:
@@ -133,36 +102,31 @@ class Session:
         return self._user_id
 
     @property
-    def histories(self) -> tuple[History[UserMessage], History[AgentResponse], History[Event]]:
-        """The three lists of records."""
-        return self._user_messages, self._responses, self._events
-
-    @property
     def user_messages(self) -> History[UserMessage]:
         """What the user said. Append to it; anything else is a rewrite, which a save may refuse."""
-        return self._user_messages
+        return self._ledger.shelves[0].records
 
     @user_messages.setter
     def user_messages(self, messages: Iterable[UserMessage]) -> None:
-        self._user_messages.become(messages)
+        _replace(self.user_messages, messages)
 
     @property
     def agent_responses(self) -> History[AgentResponse]:
         """What the agent answered."""
-        return self._responses
+        return self._ledger.shelves[1].records
 
     @agent_responses.setter
     def agent_responses(self, responses: Iterable[AgentResponse]) -> None:
-        self._responses.become(responses)
+        _replace(self.agent_responses, responses)
 
     @property
     def events(self) -> History[Event]:
         """Tool calls, thoughts, a framework's own items."""
-        return self._events
+        return self._ledger.shelves[2].records
 
     @events.setter
     def events(self, events: Iterable[Event]) -> None:
-        self._events.become(events)
+        _replace(self.events, events)
 
     @property
     def created_at(self) -> datetime:
@@ -193,43 +157,43 @@ class Session:
     @property
     def metadata(self) -> dict[str, Any]:
         """Anything else worth keeping, as JSON values by key."""
-        if self._metadata is None:
-            stored = self.origin.metadata if self.origin else b"{}"
-            self._metadata = msgspec.json.decode(stored, type=dict[str, Any])
-        return self._metadata
+        ledger = self._ledger
+        if ledger.metadata is None:
+            stored = ledger.origin.metadata if ledger.origin else b"{}"
+            ledger.metadata = msgspec.json.decode(stored, type=dict[str, Any])
+        return ledger.metadata
 
     @metadata.setter
     def metadata(self, values: dict[str, Any]) -> None:
         if not isinstance(values, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidValue(f"metadata is a dict, not {type(values).__name__}")
-        self._metadata = values
+        self._ledger.metadata = values
 
     @property
     def version(self) -> str | None:
         """The version this object was loaded or saved at; ``None`` if it is not stored, or no longer current."""
-        if self.origin is None or self.origin.is_stale:
-            return None
-        return str(self.origin.version)
+        origin = self._ledger.origin
+        return None if origin is None or origin.is_stale else str(origin.version)
 
     @property
     def exchange_count(self) -> int:
         """How many questions have their answer."""
-        return min(len(self._user_messages), len(self._responses))
+        return min(len(self.user_messages), len(self.agent_responses))
 
     @property
     def is_empty(self) -> bool:
         """Whether the user has said nothing yet."""
-        return not self._user_messages
+        return not self.user_messages
 
     @property
     def timeline(self) -> list[TimelineEntry]:
         """Messages, responses and events in the order in which they happened."""
-        return in_order(self.columns(), [pending.record for pending in self.pending])
+        return in_order(self._ledger.columns(), [pending.record for pending in self._ledger.pending])
 
     def add_user_message(self, content: str, *, key: str | None = None) -> UserMessage:
         """Note what the user said. A ``key`` makes it idempotent: a second one in this session is not stored."""
         message = UserMessage(content, timestamp=self._next_moment())
-        self._say(self._user_messages, message, key)
+        self._say(message, key)
         return message
 
     def add_agent_response(self, response: str | AgentResponse, *, key: str | None = None) -> AgentResponse:
@@ -237,13 +201,13 @@ class Session:
         whole = (
             response if isinstance(response, AgentResponse) else AgentResponse(response, timestamp=self._next_moment())
         )
-        self._say(self._responses, whole, key)
+        self._say(whole, key)
         return whole
 
     def add_event(self, kind: str, data: Any = None, *, key: str | None = None) -> Event:
         """Note a tool call, a thought, anything that is neither a message nor a response."""
         event = Event(kind, data, timestamp=self._next_moment())
-        self._say(self._events, event, key)
+        self._say(event, key)
         return event
 
     def set_active_seed(self, seed_id: str | None) -> None:
@@ -270,57 +234,19 @@ class Session:
         """Set ``updated_at`` to now."""
         self._updated = text_of(self._next_moment())
 
-    def _say(self, history: History[Any], record: Record, key: str | None) -> None:
+    def _say(self, record: Record, key: str | None) -> None:
         if key is not None:
             check_label(key, "an idempotency key", may_be_empty=False)
-        self._add(history, record, key)
+        self._ledger.add(record, key)
         self.touch()
 
     def _next_moment(self) -> datetime:
         if self._clock is None:
             self._clock = RisingClock(nanoseconds(self._updated))
-            for history in self.histories:
-                if history:
-                    self._clock.see(nanoseconds(history[-1].timestamp_text))
+            for shelf in self._ledger.shelves:
+                if shelf.records:
+                    self._clock.see(nanoseconds(shelf.records[-1].timestamp_text))
         return datetime_of(self._clock.next())
-
-    def columns(self) -> tuple[Column, Column, Column]:
-        """The three lists beside what the store has of them."""
-        seqs: Sequence[Sequence[int]] = self.origin.seqs() if self.origin else ((), (), ())
-        users, agents, events = (
-            Column(history, history.stored_part(), numbers)
-            for history, numbers in zip(self.histories, seqs, strict=True)
-        )
-        return users, agents, events
-
-    def is_edited(self) -> bool:
-        """Whether history was touched in any other way than by appending."""
-        return any(history.stored is not None for history in self.histories)
-
-    def rewritten_since(self) -> int | None:
-        """The number of the first stored record that was removed, replaced or moved, if one was."""
-        return first_changed_seq(self.columns()) if self.is_edited() else None
-
-    def field_values(self) -> dict[str, str | None]:
-        """The four optional fields, checked."""
-        values: dict[str, str | None] = {}
-        for name in FIELDS:
-            value: object = getattr(self, name)
-            check = check_label if name == "project_id" else check_text
-            values[name] = None if value is None else check(value, name)
-        return values
-
-    def changed_metadata(self) -> tuple[dict[str, bytes], tuple[str, ...]]:
-        """The metadata keys to set, with their JSON, and those to unset."""
-        if self._metadata is None:
-            return {}, ()
-        stored = members(self.origin.metadata) if self.origin else {}
-        changed = {
-            check_label(key, "a metadata key"): check_metadata(key, value)
-            for key, value in self._metadata.items()
-            if key not in stored or not _is_same(value, stored[key])
-        }
-        return changed, tuple(key for key in stored if key not in self._metadata)
 
     def __reduce__(self) -> Any:
         raise TypeError(
@@ -329,23 +255,31 @@ class Session:
         )
 
     def __repr__(self) -> str:
-        counts = f"{len(self._user_messages)} messages, {len(self._responses)} responses, {len(self._events)} events"
+        counts = f"{len(self.user_messages)} messages, {len(self.agent_responses)} responses, {len(self.events)} events"
         return f"<Session {self._id} of {self._user_id!r}: {counts}>"
 
 
-def check_metadata(key: object, value: Any) -> bytes:
-    """The JSON of a metadata value; `InvalidValue` if the key or the value cannot be kept."""
-    label = check_label(key, "a metadata key")
-    if label == RESERVED_METADATA_KEY:
-        raise InvalidValue(f"the metadata key {label!r} is reserved: the files engine keeps its own notes there")
-    return json_text(value, f"metadata[{label!r}]")
+def ledger_of(session: Session) -> Ledger:
+    """The books of a session object, for who saves it."""
+    return session._ledger  # pyright: ignore[reportPrivateUsage] - this function is the way in
 
 
-def _is_same(value: Any, stored: bytes) -> bool:
-    """Whether a value is what this JSON stands for, types included (1 is neither True nor 1.0)."""
-    original = msgspec.json.decode(stored)
-    try:
-        text = json_text(value, "")
-    except InvalidValue:
-        return value == original  # beyond our limits, which is no matter if it was read so
-    return text in (stored, msgspec.json.encode(original))
+def session_of(stored: StoredSession, place: str, *, is_part: bool = False) -> Session:
+    """The session that an engine at this place read, whole or only its newest part."""
+    return Session._of(stored, place, is_part=is_part)  # pyright: ignore[reportPrivateUsage] - for the store alone
+
+
+def field_values(session: Session) -> dict[str, str | None]:
+    """The four optional fields, checked."""
+    values: dict[str, str | None] = {}
+    for name in FIELDS:
+        value: object = getattr(session, name)
+        check = check_label if name == "project_id" else check_text
+        values[name] = None if value is None else check(value, name)
+    return values
+
+
+def _replace(history: History[T], records: Iterable[T]) -> None:
+    """Hold these records instead; the list itself, as after ``+=``, changes nothing."""
+    if records is not history:
+        history[:] = records

@@ -44,13 +44,13 @@ class Numbering(Struct, frozen=True):
 class Records:
     """A run of one session's records, in bulk: decoded, numbered and split only when asked.
 
-    An engine gives the three JSON arrays as they lie in its storage. Numbering may be a function,
-    for engines that must work it out.
+    An engine gives the three JSON arrays as they lie in its storage. Numbering may be a function of the decoded
+    records, for engines that must work it out.
     """
 
     __slots__ = ("_decoded", "_numbering", "arrays")
 
-    def __init__(self, arrays: RecordArrays, numbering: Numbering | Callable[[], Numbering]) -> None:
+    def __init__(self, arrays: RecordArrays, numbering: Numbering | Callable[[DecodedRecords], Numbering]) -> None:
         self.arrays = arrays
         self._numbering = numbering
         self._decoded: DecodedRecords | None = None
@@ -74,8 +74,13 @@ class Records:
     def numbering(self) -> Numbering:
         """The sequence numbers."""
         if not isinstance(self._numbering, Numbering):
-            self._numbering = self._numbering()
+            self._numbering = self._numbering(self.decoded())
         return self._numbering
+
+    def numbers(self) -> Callable[[], Numbering]:
+        """The sequence numbers, to be asked for later, without holding on to the arrays until then."""
+        numbering, decoded = self._numbering, self.decoded()
+        return lambda: numbering if isinstance(numbering, Numbering) else numbering(decoded)
 
     def decoded(self) -> DecodedRecords:
         """The records as objects; the lists are the same ones at every call."""

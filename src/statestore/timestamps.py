@@ -58,7 +58,10 @@ def text_of(moment: datetime) -> str:
         raise InvalidValue(f"a timestamp is an aware datetime, not {type(moment).__name__}")
     if moment.utcoffset() is None:
         raise InvalidValue(f"{moment!r} is naive: give it a time zone, for instance datetime.now(timezone.utc)")
-    utc = moment.astimezone(UTC)
+    try:
+        utc = moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidValue(f"{moment!r} is beyond the calendar in UTC") from None
     digits = "auto" if utc.microsecond == 0 else "milliseconds" if utc.microsecond % 1000 == 0 else "microseconds"
     return utc.isoformat(timespec=digits)[:-6] + "Z"
 

@@ -35,7 +35,7 @@ def seen(store: StateStore) -> dict[str, Any]:
         session = store.load_session(summary.id)
         assert session is not None
         assert [summary.message_count, summary.response_count, summary.event_count] == [
-            len(history) for history in session.histories
+            len(history) for history in (session.user_messages, session.agent_responses, session.events)
         ]
         records = [(entry.seq, _said(entry.record)) for entry in session.timeline]
         state[f"session {summary.id}"] = (records, session.metadata, session.active_seed_id)

@@ -145,11 +145,11 @@ class SessionRules(Trial):
         index = sum(_column_of(other.kind) == column for other in double.told[:place])
         if text is None:
             double.remove(place)
-            session.histories[column].pop(index)
+            _lists(session)[column].pop(index)
         else:
             record = new_record(told.kind, text)
             double.replace(place, told_of(record))
-            session.histories[column][index] = record  # type: ignore[assignment]
+            _lists(session)[column][index] = record
 
     @precondition(lambda self: self.held)
     @rule(slot=slots, recreate=st.booleans(), fate=fates)
@@ -194,3 +194,7 @@ class SessionRules(Trial):
 
 def _column_of(kind: str) -> int:
     return {"user": 0, "agent": 1}.get(kind, 2)
+
+
+def _lists(session: Session) -> tuple[list[Any], ...]:
+    return session.user_messages, session.agent_responses, session.events

@@ -49,14 +49,15 @@ def ordered(values: Mapping[str, bytes], layout: bytes | None) -> dict[str, byte
     for key in ORDER:
         if key in values and key not in shape:
             keys.insert(place_for(key, keys), key)
-    return {key: _value(values.get(key), shape.get(key, b"null")) for key in keys}
+    return {key: _known(values.get(key), shape.get(key, b"null")) if key in _RANK else shape[key] for key in keys}
 
 
-def _value(now: bytes | None, before: bytes) -> bytes:
-    """A member's text: as it was written before, if that says the same."""
-    if now is None or (before != b"null" and msgspec.json.decode(before) == msgspec.json.decode(now)):
-        return before
-    return now
+def _known(now: bytes | None, before: bytes) -> bytes:
+    """The text of a member that we know: as it was written before, if that says the same."""
+    if now is None:
+        return b"null"
+    is_same = before != b"null" and msgspec.json.decode(before) == msgspec.json.decode(now)
+    return before if is_same else now
 
 
 def place_for(key: str, keys: Iterable[str]) -> int:

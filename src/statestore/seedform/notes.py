@@ -10,16 +10,18 @@ within a list, and numbered on from ``next``. A file without notes is the case w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec.structs import replace
 
 from statestore.records import AgentResponse, Event, UserMessage
 from statestore.stored import Numbering
 from statestore.timestamps import nanoseconds
 
 LETTERS: Final = "uae"
+NOTED: Final = ("events", "next", "seqs", "keys")
 Columns = tuple[Sequence[UserMessage], Sequence[AgentResponse], Sequence[Event]]
 
 
@@ -27,7 +29,7 @@ class Notes(Struct, omit_defaults=True, frozen=True):
     """The member ``metadata.statestore``."""
 
     events: Raw | UnsetType = UNSET
-    next: int = 1
+    next: Annotated[int, Meta(ge=1, lt=2**62)] = 1
     """The number of the first record that is not covered."""
     seqs: tuple[list[int], list[int], list[int]] = ([], [], [])
     """The numbers of the covered records: the user's, the agent's, the events."""
@@ -49,8 +51,18 @@ _decode = msgspec.json.Decoder(Notes).decode
 
 
 def parse_notes(text: bytes) -> Notes:
-    """The notes in this JSON; raises ``msgspec.DecodeError`` if it holds none."""
-    return _decode(text)
+    """The notes in this JSON; raises ``msgspec.DecodeError`` if it holds none.
+
+    Numbers that cannot be (edited by hand, merged by a tool) are void, so that the rest of the rule numbers all.
+    """
+    notes = _decode(text)
+    numbers = [seq for seqs in notes.seqs for seq in seqs]
+    is_sound = (
+        all(seqs == sorted(seqs) for seqs in notes.seqs)
+        and len(set(numbers)) == len(numbers)
+        and all(0 < seq < notes.next for seq in numbers)
+    )
+    return notes if is_sound else replace(notes, seqs=([], [], []))
 
 
 def fitting_seqs(notes: Notes, counts: Sequence[int]) -> tuple[list[int], list[int], list[int]]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from statestore.errors import InvalidValue
 from statestore.jsontext import compact, joined_array, joined_members, pretty
-from statestore.records import RecordArrays, body_of, decode_arrays
+from statestore.records import DecodedRecords, RecordArrays, body_of, decode_arrays
 from statestore.seedform import layout
 from statestore.seedform.notes import Columns, Notes, fitting_seqs, next_seq_of, numbering_of, parse_notes
 from statestore.seedform.pieces import Edit, Pieces, in_text_order
@@ -138,11 +138,10 @@ class SessionText:
         notes = self.notes
         arrays = RecordArrays(users, agents, memoryview(notes.events_array()))
 
-        def numbering() -> Numbering:
-            return numbering_of(notes, records.decoded()[:3])
+        def numbering(decoded: DecodedRecords) -> Numbering:
+            return numbering_of(notes, decoded[:3])
 
-        records = Records(arrays, numbering)
-        return records
+        return Records(arrays, numbering)
 
     def forget_records(self) -> None:
         """Keep the bytes only; the records are decoded again when somebody asks."""

@@ -9,7 +9,7 @@ from statestore.engine import Change, DeleteSession, Outcome
 from statestore.errors import StoreClosed
 from statestore.host import step
 from statestore.names import check_session_id
-from statestore.session import Session
+from statestore.session import Session, ledger_of
 from statestore.store import documents
 from statestore.store.saving import Draft
 from statestore.stored import DocumentKind
@@ -90,7 +90,7 @@ class Drafted:
     def note_unsure(self) -> None:
         """Nobody knows whether the batch happened."""
         for session, draft in self._drafts:
-            session.unsure = draft
+            ledger_of(session).unsure = draft
 
 
 class AsyncBatchBlock:

@@ -13,7 +13,7 @@ from statestore.host import Host
 from statestore.jsontext import check_text
 from statestore.names import check_session_id
 from statestore.records import decode_body
-from statestore.session import Session
+from statestore.session import Session, session_of
 from statestore.store.failures import not_found
 from statestore.stored import Cursor, SessionSummary, StoredRecord, StoredSession
 from statestore.timeline import TimelineEntry
@@ -128,7 +128,7 @@ class SessionReader:
 def session_from(stored: StoredSession, place: str, *, is_part: bool = False) -> Session:
     """The session object for what an engine at this place read."""
     try:
-        return Session.from_stored(stored, place, is_part=is_part)
+        return session_of(stored, place, is_part=is_part)
     except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError) as error:
         raise CorruptSession(f"session {stored.id} cannot be read: {error}") from error
 

@@ -8,10 +8,10 @@ from statestore.engine import ChangeSession, NewRecord, NewSession, Outcome, Req
 from statestore.errors import SessionConflict, SessionNotFound
 from statestore.jsontext import changed_members, members
 from statestore.labels import labels_in, opening_of
-from statestore.origin import Origin, column_of
-from statestore.records import Record, RecordArrays, UserMessage, body_of, kind_of
-from statestore.session import Session
-from statestore.stored import Numbering, Records, SessionFields, StoredRecord, StoredSession
+from statestore.ledger import Ledger, Origin, Shelf, column_of
+from statestore.records import Record, UserMessage, body_of, kind_of, said_in
+from statestore.session import Session, field_values, ledger_of
+from statestore.stored import Numbering, SessionFields, StoredRecord, StoredSession
 from statestore.timeline import placed
 from statestore.timestamps import nanoseconds
 
@@ -28,19 +28,19 @@ class Draft:
     ``as_new`` sends the session whole, to be created. ``exact`` insists on the version it was loaded at.
     """
 
-    __slots__ = ("_cut", "_fields", "_keys", "_metadata", "_records", "_sent", "_session", "_snapshots", "change")
+    __slots__ = ("_cut", "_fields", "_keys", "_ledger", "_metadata", "_records", "_sent", "_snapshots", "change")
 
     def __init__(self, session: Session, *, as_new: bool = False, exact: bool = False) -> None:
-        with session.changing:
-            self._draw_up(session, as_new=as_new, exact=exact)
+        self._ledger = ledger_of(session)
+        with self._ledger.changing:
+            self._draw_up(session, self._ledger, as_new=as_new, exact=exact)
 
-    def _draw_up(self, session: Session, *, as_new: bool, exact: bool) -> None:
-        known = session.origin
-        self._session = session
-        self._sent = len(session.pending)
+    def _draw_up(self, session: Session, ledger: Ledger, *, as_new: bool, exact: bool) -> None:
+        known = ledger.origin
+        self._sent = len(ledger.pending)
         as_new = as_new or known is None
-        is_edited = session.is_edited()
-        self._cut = cut = session.rewritten_since() if is_edited and not as_new else None
+        is_edited = ledger.is_edited()
+        self._cut = cut = ledger.rewritten_since() if is_edited and not as_new else None
         if as_new and known is not None:
             _refuse_part(session, known)
         if cut is not None and known is not None and known.is_stale:
@@ -49,21 +49,21 @@ class Draft:
                 "rewritten: load it again"
             )
 
-        values = session.field_values()
+        values = field_values(session)
         was = {} if as_new or known is None else {name: getattr(known.fields, name) for name in values}
         fields = {name: value for name, value in values.items() if value != was.get(name)}
-        set_metadata, unset_metadata = session.changed_metadata()
+        set_metadata, unset_metadata = ledger.changed_metadata()
         self._metadata = changed_members(known.metadata if known else b"{}", set_metadata, unset_metadata)
         if as_new:
             set_metadata, unset_metadata = members(self._metadata), ()
 
         if as_new or is_edited:
-            self._snapshots = tuple(list(history) for history in session.histories)
-            self._records, self._keys = _records_since(session, 0 if as_new else cut)
+            self._snapshots = tuple(list(shelf.records) for shelf in ledger.shelves)
+            self._records, self._keys = _records_since(ledger, 0 if as_new else cut)
         else:
             self._snapshots = None
-            self._records = [pending.record for pending in session.pending]
-            self._keys = [pending.key for pending in session.pending]
+            self._records = [pending.record for pending in ledger.pending]
+            self._keys = [pending.key for pending in ledger.pending]
 
         self.change: ChangeSession | None = None
         if not as_new and known is not None:
@@ -82,7 +82,7 @@ class Draft:
             id=str(session.id),
             updated=session.updated_text,
             requires=_requires(session, None if as_new else known, versioned=exact or cut is not None),
-            create=_birth(session) if as_new else None,
+            create=_birth(session, known) if as_new else None,
             truncate_after=None if cut is None else cut - 1,
             append=tuple(map(new_record, self._records, self._keys)),
             set_fields=fields | labels if labels else fields,
@@ -92,14 +92,18 @@ class Draft:
 
     def note_stored(self, outcome: Outcome, place: str) -> None:
         """The change happened in the store at this place: let the object know."""
-        session, origin = self._session, self._session.origin
+        ledger, origin = self._ledger, self._ledger.origin
         if origin is None or outcome.before is None:
-            records = Records(RecordArrays(), Numbering())
-            layout = origin.layout if origin else None
             origin = Origin(
-                outcome.version, self._fields, self._metadata, layout, place=place, records=records, last_seq=0
+                outcome.version,
+                self._fields,
+                self._metadata,
+                origin.layout if origin else None,
+                place=place,
+                numbering=Numbering,
+                last_seq=0,
             )
-            session.origin = origin
+            ledger.origin = origin
         elif not origin.is_stale and origin.version == outcome.before:
             origin.version = outcome.version
         else:
@@ -108,32 +112,32 @@ class Draft:
             origin.note_truncated(self._cut)
         origin.note_appended(self._records, self._keys, outcome.seqs)
         origin.fields, origin.metadata = self._fields, self._metadata
-        session.unsure = None
-        with session.changing:
-            self._note_histories()
+        ledger.unsure = None
+        with ledger.changing:
+            self._note_records(ledger)
 
-    def _note_histories(self) -> None:
-        session = self._session
-        del session.pending[: self._sent]
-        for column, history in enumerate(session.histories):
+    def _note_records(self, ledger: Ledger) -> None:
+        del ledger.pending[: self._sent]
+        waiting = [pending.record for pending in ledger.pending]
+        for column, shelf in enumerate(cast("tuple[Shelf[Any], ...]", ledger.shelves)):
             if self._snapshots is not None:
-                history.note_stored(cast("list[Any]", self._snapshots[column]))
+                shelf.note_stored(self._snapshots[column], [r for r in waiting if column_of(r) == column])
             else:
-                history.note_appended(cast("list[Any]", [r for r in self._records if column_of(r) == column]))
+                shelf.note_appended([record for record in self._records if column_of(record) == column])
 
     def note_if_found(self, stored: StoredSession, place: str) -> None:
         """After a save with an unknown outcome: take note of it if what is stored now shows that it happened."""
         change = self.change
-        if change is None or stored.fields.user_id != self._session.user_id:
+        if change is None or stored.fields.user_id != self._fields.user_id:
             return
         found = stored.records.in_order()
         seqs = self._seqs_in(found, change)
         if seqs is None or (change.create is not None and stored.fields.created != change.create.created):
             return
         self.note_stored(Outcome(None if change.create is not None else _UNKNOWN, stored.version, seqs), place)
-        origin = self._session.origin
+        origin = self._ledger.origin
         if origin is not None:
-            held = sum(history.stored_count for history in self._session.histories)
+            held = sum(shelf.stored_count for shelf in self._ledger.shelves)
             is_all = not origin.is_part and (held, origin.fields, origin.metadata) == (
                 len(found),
                 stored.fields,
@@ -144,7 +148,7 @@ class Draft:
 
     def _seqs_in(self, found: list[StoredRecord], change: ChangeSession) -> tuple[int, ...] | None:
         """The numbers that the sent records have, if the save happened; ``None`` if it did not, or may be repeated."""
-        origin = self._session.origin
+        origin = self._ledger.origin
         known = origin.last_seq if origin is not None and change.create is None else 0
         if self._cut is not None and any(self._cut <= record.seq <= known for record in found):
             return None
@@ -156,7 +160,14 @@ class Draft:
         for sent in change.append:
             seq = by_key.get(sent.key) if sent.key is not None else None
             if seq is None:
-                seq = next((record.seq for record in new if record.body == sent.body), None)
+                seq = next(
+                    (
+                        record.seq
+                        for record in new
+                        if said_in(record.kind, record.body) == said_in(sent.kind, sent.body)
+                    ),
+                    None,
+                )
             if seq is None:
                 return None
             seqs.append(seq)
@@ -174,23 +185,23 @@ def _refuse_part(session: Session, known: Origin) -> None:
         )
 
 
-def _records_since(session: Session, since: int | None) -> tuple[list[Record], list[str | None]]:
+def _records_since(ledger: Ledger, since: int | None) -> tuple[list[Record], list[str | None]]:
     """What the lists hold from a number on (``None``: what is not stored), in order, with idempotency keys."""
-    origin = session.origin
+    origin = ledger.origin
     if since is None:
         since = origin.last_seq + 1 if origin else 0
-    pending = session.pending
+    pending = ledger.pending
     stored_keys = origin.keys() if origin else {}
     records: list[Record] = []
     keys: list[str | None] = []
-    for (seq, _, record), rank in placed(session.columns(), [item.record for item in pending], since):
+    for (seq, _, record), rank in placed(ledger.columns(), [item.record for item in pending], since):
         records.append(record)
         keys.append(stored_keys.get(seq) if seq is not None else None if rank is None else pending[rank].key)
     return records, keys
 
 
-def _birth(session: Session) -> NewSession:
-    return NewSession(session.user_id, session.created_text, session.origin.layout if session.origin else None)
+def _birth(session: Session, known: Origin | None) -> NewSession:
+    return NewSession(session.user_id, session.created_text, known.layout if known else None)
 
 
 def _requires(session: Session, origin: Origin | None, *, versioned: bool) -> Requires:

@@ -10,7 +10,7 @@ from statestore.errors import InvalidValue, SessionConflict, SessionNotFound, Wr
 from statestore.jsontext import check_label
 from statestore.names import check_session_id
 from statestore.records import AgentResponse, Event, Record, UserMessage
-from statestore.session import Session
+from statestore.session import Session, ledger_of
 from statestore.store.failures import explained, not_found
 from statestore.store.reading import SessionReader, session_from
 from statestore.store.saving import Draft, new_record
@@ -137,18 +137,19 @@ class SessionWriter(SessionReader):
         except PreconditionFailed as failed:
             raise explained(failed, [draft.change]) from None
         except BaseException:
-            session.unsure = draft  # cancelled, or the storage failed: it may have happened
+            ledger_of(session).unsure = draft  # cancelled, or the storage failed: it may have happened
             raise
         draft.note_stored(outcome, self._engine.url)
 
     async def _settle(self, session: Session) -> None:
         """After a save with an unknown outcome: look whether it happened, and if so, take note of it."""
-        draft: Draft | None = session.unsure
+        ledger = ledger_of(session)
+        draft: Draft | None = ledger.unsure
         if draft is not None:
             stored = await self._engine.read_session(str(session.id))
             if stored is not None:
                 draft.note_if_found(stored, self._engine.url)
-            session.unsure = None
+            ledger.unsure = None
 
     def _check_session(self, session: Session) -> None:
         """Refuse what is no session, another user's session, and one that was loaded from another store."""
@@ -156,9 +157,10 @@ class SessionWriter(SessionReader):
             raise InvalidValue(
                 f"a session is saved, not {type(session).__name__} (load_session gives None where there is no session)"
             )
-        if session.origin is not None and session.origin.place != self._engine.url:
+        origin = ledger_of(session).origin
+        if origin is not None and origin.place != self._engine.url:
             raise SessionConflict(
-                f"session {session.id} was loaded from {session.origin.place}, and this is {self._engine.url}"
+                f"session {session.id} was loaded from {origin.place}, and this is {self._engine.url}"
             )
         if self._owner is not None and session.user_id != self._owner:
             raise WrongUser(f"session {session.id} belongs to {session.user_id!r}, this store serves {self._owner!r}")

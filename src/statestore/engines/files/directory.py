@@ -74,12 +74,17 @@ class Directory:
         except FileNotFoundError as error:
             way = "a store that is only read is not created" if read_only else "open it with create=True to make one"
             raise StoreUnavailable(f"there is no store at {self.path}; {way}") from error
-        except OSError as error:
-            raise StoreUnavailable(f"{self.path} cannot be used as a store: {error.strerror}") from error
+        except (OSError, RecursionError) as error:
+            raise StoreUnavailable(f"{self.path[:200]} cannot be used as a store: {error}") from error
         if read_only:
-            with suppress(FileNotFoundError):
+            try:
                 self._own = os.open(OWN, _DIRECTORY, dir_fd=self._root)
                 self._temporary = os.open(TEMPORARY, _DIRECTORY, dir_fd=self._own)
+            except FileNotFoundError:
+                return  # nobody but the Rust program ever wrote here
+            except OSError as error:
+                self.close()
+                raise StoreUnavailable(f"{self.path}/{OWN} is not what it should be: {error.strerror}") from error
             return
         try:
             self._own = self._made(OWN, self._root)
@@ -118,7 +123,7 @@ class Directory:
 
     def _does_fold_names(self) -> bool:
         """Whether a file that is there can be found under another spelling of its name."""
-        probe = os.open(_PROBE, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=self._own)
+        probe = os.open(_PROBE, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW, 0o666, dir_fd=self._own)
         os.close(probe)
         others = (_PROBE.lower(), unicodedata.normalize("NFD", _PROBE))
         return any(self.stat(self._own, name) is not None for name in others)

@@ -13,7 +13,7 @@ from statestore.engine import SESSION_FIELDS, ChangeSession, NewRecord
 from statestore.jsontext import changed_members, joined_array, members, pretty
 from statestore.records import AGENT, USER, bodies_of, decode_body
 from statestore.seedform import layout
-from statestore.seedform.notes import LETTERS, Notes, known_keys
+from statestore.seedform.notes import LETTERS, NOTED, Notes, known_keys
 from statestore.seedform.pieces import Edit, in_text_order
 from statestore.seedform.render import RESERVED_KEY, session_json
 from statestore.seedform.text import SessionText
@@ -71,7 +71,8 @@ def changed(old: SessionText, change: ChangeSession) -> tuple[SessionText, tuple
         if name in SESSION_FIELDS and value != getattr(old.fields, name)
     }
     metadata = changed_members(old.metadata, change.set_metadata, change.unset_metadata)
-    if not fields and metadata == old.metadata and additions.notes is None:
+    has_lists = all(key in old.spans for key in additions.lists)
+    if not fields and metadata == old.metadata and additions.notes is None and has_lists:
         return old.edited(edits, updated, additions.counts, additions.latest) if edits else old, additions.seqs
     if metadata != old.metadata or additions.notes is not None:
         edits += _metadata_edits(old, metadata, additions.notes)
@@ -149,10 +150,16 @@ class _Additions:
             seqs[column].append(seq)
         return msgspec.structs.replace(old.notes, seqs=seqs, next=next_seq)
 
+    @property
+    def lists(self) -> list[str]:
+        """The keys of those lists of messages that become longer."""
+        columns = {column for column, _ in self._new}
+        return [key for column, key in enumerate((layout.USERS, layout.AGENTS)) if column in columns]
+
     def edits(self, old: SessionText) -> list[Edit]:
         """What to put into the two lists of messages."""
         edits: list[Edit] = []
-        for column, key in ((0, layout.USERS), (1, layout.AGENTS)):
+        for column, key in enumerate((layout.USERS, layout.AGENTS)):
             elements = [_indented(body, 4) for c, body in self._new if c == column]
             if elements:
                 edits.append(_array_edit(old, key, b",\n    ".join(elements)))
@@ -172,10 +179,8 @@ def _array_edit(old: SessionText, key: str, elements: bytes) -> Edit:
 
 def _metadata_edits(old: SessionText, metadata: bytes, notes: Notes | None) -> list[Edit]:
     text = old.notes_text
-    if notes is not None:
-        gone = {"events", "next", "seqs", "keys"}  # what a newer release notes besides stays
-        text = changed_members(text, {}, gone)
-        text = changed_members(text, members(notes.to_json() or b"{}"), ())
+    if notes is not None:  # what a newer release notes besides stays
+        text = changed_members(changed_members(text, {}, NOTED), members(notes.to_json() or b"{}"), ())
     pairs = members(metadata) | ({} if text == b"{}" else {RESERVED_KEY: text})
     whole = _indented(b"{" + b",".join(_encode(k) + b":" + v for k, v in pairs.items()) + b"}", 2)
     span = old.spans.get(layout.METADATA)
@@ -187,8 +192,9 @@ def _field_edits(old: SessionText, fields: dict[str, str | None]) -> list[Edit]:
     for name in sorted(fields, key=layout.ORDER.index):
         span, value = old.spans.get(name), fields[name]
         if value is None:
-            if span is not None:  # every session has fields that follow, so the comma after it goes too
-                edits.append(Edit(span.line, span.end + 1, b""))
+            if span is not None:  # with the comma before it, or, of the first key, the one after it
+                is_first = name == next(iter(old.spans))
+                edits.append(Edit(span.line, span.end + 1, b"") if is_first else Edit(span.line - 1, span.end, b""))
         elif span is None:
             edits.append(_new_line(old, name, _encode(value)))
         else:
@@ -227,4 +233,9 @@ def _truncated(old: SessionText, after: int) -> SessionText:
         metadata=old.metadata,
         layout=old.layout,
     )
-    return SessionText(session_json(shorter))
+    text = SessionText(session_json(shorter))
+    others = changed_members(old.notes_text, {}, NOTED)
+    if others == b"{}":
+        return text
+    text.notes_text = changed_members(others, members(text.notes_text), ())
+    return SessionText(text.pieces.edited(_metadata_edits(text, text.metadata, None)).joined())

@@ -16,7 +16,7 @@ from statestore.engines.files.checking import check_everything
 from statestore.engines.files.committing import Committer
 from statestore.engines.files.directory import LOCKS, Directory, NotAFile
 from statestore.engines.files.documents import categories_below, document_from, documents_in, file_name
-from statestore.engines.files.index import Index
+from statestore.engines.files.index import Index, IndexDamaged
 from statestore.engines.files.locks import BATCHES, Locks
 from statestore.engines.files.planning import Surveyor
 from statestore.engines.files.recovery import Recovery
@@ -47,7 +47,8 @@ class FilesEngine:
     def __init__(self, path: str, *, create: bool = True, read_only: bool = False, durability: str = "full") -> None:
         if durability not in ("full", "relaxed"):
             raise InvalidValue(f"durability is 'full' or 'relaxed', not {durability!r}")
-        self._path = os.path.abspath(path)
+        with _as_unavailable(path):  # a relative path in a directory that was removed
+            self._path = os.path.abspath(path)
         self._create = create
         self._read_only = read_only
         self._directory = Directory(self._path, is_durable=durability == "full")
@@ -129,10 +130,16 @@ class FilesEngine:
         )
 
     async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
-        return self._index().select(query)
+        return self._selected(query)
 
     async def count_sessions(self, query: SessionQuery) -> int:
-        return len(self._index().select(msgspec.structs.replace(query, after=None, limit=None)))
+        return len(self._selected(msgspec.structs.replace(query, after=None, limit=None)))
+
+    def _selected(self, query: SessionQuery) -> list[SessionSummary]:
+        try:
+            return self._index().select(query)
+        except IndexDamaged:
+            return self._index().select(query)
 
     def _index(self) -> Index:
         """The index, up to date, with a warning for each file that cannot be read."""

@@ -41,6 +41,15 @@ class FileVersion:
             self._body = None
         return self._text
 
+    def supersede(self) -> None:
+        """The file has another version now. Who asks for the text of this one gets one that no file ever has.
+
+        So session objects that hold an old version do not hold the old bytes.
+        """
+        if self._body is not None:
+            self._text = f"{version_text(self._identity, 0)}-superseded"
+            self._body = None
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -89,6 +98,9 @@ class ImageCache:
     def keep(self, session_id: str, image: SessionImage) -> None:
         """Keep an image in place of the one before it; the ones not used for longest make room."""
         with self._lock:
+            old = self._images.get(session_id)
+            if old is not None and old is not image:
+                old.version.supersede()
             self._drop(session_id)
             self._images[session_id] = image
             self._size += image.body.size

@@ -66,6 +66,10 @@ _decode_summary = msgspec.json.Decoder(SessionSummary).decode
 _decode_summaries = msgspec.json.Decoder(list[SessionSummary]).decode
 
 
+class IndexDamaged(Exception):
+    """The index on disk made no sense; it was removed, and a new look at the files will make another."""
+
+
 class Index:
     """What is known of all session files, in memory and on disk."""
 
@@ -120,7 +124,16 @@ class Index:
             return [(entry.id, entry.error) for entry in (self._entries or {}).values() if entry.error is not None]
 
     def select(self, query: SessionQuery) -> list[SessionSummary]:
-        """The sessions that a query asks for."""
+        """The sessions that a query asks for; `IndexDamaged` if what was kept on disk makes no sense."""
+        try:
+            return self._selected(query)
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+            self.forget()
+            if self._file:
+                self._file.discard(error)
+            raise IndexDamaged(str(error)) from error
+
+    def _selected(self, query: SessionQuery) -> list[SessionSummary]:
         with self._lock:
             if query.limit is not None and query.after is None and query.order == "updated" and not has_filters(query):
                 return self._newest(query.limit)
@@ -208,9 +221,9 @@ class IndexFile:
             with closing(self._connect()) as connection:
                 (joined,) = connection.execute("SELECT CAST(group_concat(entry) AS BLOB) FROM files").fetchone()
             return {entry.id: entry for entry in _decode_entries(b"[" + (joined or b"") + b"]")}
-        except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
-            log.warning("the index %s cannot be read and will be rebuilt: %s", self._path, error)
-            self._discard()
+        except (sqlite3.DatabaseError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            if "locked" not in str(error):
+                self.discard(error)
             return {}
 
     def save(self, changed: Sequence[Entry], gone: Iterable[str]) -> None:
@@ -226,7 +239,7 @@ class IndexFile:
         except sqlite3.DatabaseError as error:
             log.debug("the index %s could not be updated: %s", self._path, error)
             if not isinstance(error, sqlite3.OperationalError):
-                self._discard()
+                self.discard(error)
 
     def _is_there(self) -> bool:
         """Whether there is an index file; a link, a directory or the like in its place is not touched."""
@@ -253,7 +266,9 @@ class IndexFile:
             raise
         return connection
 
-    def _discard(self) -> None:
+    def discard(self, reason: Exception) -> None:
+        """Remove an index that makes no sense."""
+        log.warning("the index %s cannot be used and will be rebuilt: %s", self._path, reason)
         for path in (self._path, f"{self._path}-wal", f"{self._path}-shm"):
             if os.path.isfile(path):
                 os.unlink(path)

@@ -42,7 +42,8 @@ class Locks:
 
     def __init__(self, directory: int, *, is_writable: bool) -> None:
         self._directory = directory
-        self._flags = os.O_RDWR | os.O_CREAT if is_writable else os.O_RDONLY
+        self._flags = (os.O_RDWR | os.O_CREAT) if is_writable else os.O_RDONLY
+        self._flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe in its place must not hold us up
 
     def close(self) -> None:
         """Let go of the directory."""
@@ -98,7 +99,7 @@ class Locks:
 
     def _take(self, name: str, operation: int) -> int:
         while True:
-            fd = os.open(name, self._flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=self._directory)
+            fd = os.open(name, self._flags, 0o666, dir_fd=self._directory)
             _held.add(fd)
             try:
                 fcntl.flock(fd, operation)

@@ -15,7 +15,7 @@ from statestore.engines.files.editing import changed
 from statestore.engines.files.journal import Step, fingerprint
 from statestore.engines.files.locks import BATCHES, Locks, stripe_of
 from statestore.errors import InvalidValue
-from statestore.records import decode_body
+from statestore.records import said_in
 from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
 
@@ -95,8 +95,8 @@ class Recovery:
                 "a batch whose writer died leaves session %s out, which was damaged since: %s", change.id, error
             )
             return None
-        there = {_said(record.kind, record.body) for record in text.records.in_order()}
-        if change.append and all(_said(record.kind, record.body) in there for record in change.append):
+        there = {said_in(record.kind, record.body) for record in text.records.in_order()}
+        if change.append and all(said_in(record.kind, record.body) in there for record in change.append):
             return None
         return changed(text, change)[0].pieces
 
@@ -112,9 +112,3 @@ class Recovery:
                 with self._locks.held_if_free(stripe) as is_left_over:
                     if is_left_over:
                         self._directory.discard(name)
-
-
-def _said(kind: str, body: bytes) -> tuple[str, str, str]:
-    """What a record is known by, however another program spelt it: its kind, its moment, and its text."""
-    record = decode_body(kind, body)
-    return kind, record.timestamp_text, getattr(record, "content", "")

@@ -59,6 +59,7 @@ class SessionFiles:
 
     def keep(self, session_id: str, status: os.stat_result, text: SessionText) -> SessionImage:
         """Remember what was just written."""
+        text.forget_records()
         image = SessionImage(text.pieces, status, text, is_ours=self._directory.keeps_nanoseconds)
         self._images.keep(session_id, image)
         return image

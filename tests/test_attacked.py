@@ -1,0 +1,186 @@
+"""What broke once, found by attacking it: each stays mended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from statestore import AsyncStateStore, Session, SessionConflict, StateStore, StoreUnavailable, UserMessage
+
+BARE: dict[str, Any] = {
+    "id": "a",
+    "user_id": "u",
+    "created_at": "2026-01-01T00:00:00Z",
+    "updated_at": "2026-01-01T00:00:00Z",
+}
+
+
+def put(root: Path, session: dict[str, Any]) -> Path:
+    path = root / "sessions" / f"{session['id']}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(session, indent=2), encoding="utf-8")
+    return path
+
+
+def test_a_file_without_its_lists_gets_them_once(tmp_path: Path) -> None:
+    put(tmp_path, BARE | {"metadata": {}})
+    with StateStore.open(tmp_path) as store:
+        for turn in range(3):
+            session = store.load_session("a")
+            assert session is not None
+            session.add_user_message(f"m{turn}")
+            session.add_agent_response(f"r{turn}")
+            store.save_session(session)
+    with StateStore.open(tmp_path) as store:
+        contents = [getattr(entry.record, "content", "") for entry in store.timeline("a")]
+        assert contents == ["m0", "r0", "m1", "r1", "m2", "r2"]
+
+
+@pytest.mark.parametrize("last", ["active_seed_id", "project_id"])
+@pytest.mark.parametrize("first", ["", "parent_session_id"])
+def test_an_optional_field_at_either_end_of_a_file_can_be_unset(tmp_path: Path, first: str, last: str) -> None:
+    session = ({first: "x"} if first else {}) | BARE | {"metadata": {}, last: "x"}
+    path = put(tmp_path, session)
+    with StateStore.open(tmp_path) as store:
+        loaded = store.load_session("a")
+        assert loaded is not None
+        for name in filter(None, (first, last)):
+            setattr(loaded, name, None)
+        store.save_session(loaded)
+    said = json.loads(path.read_text(encoding="utf-8"))
+    assert said.pop("updated_at") > BARE["updated_at"]
+    assert said == {key: value for key, value in BARE.items() if key != "updated_at"} | {"metadata": {}}
+
+
+def test_what_is_inserted_while_a_rewrite_is_under_way_is_saved_next(tmp_path: Path) -> None:
+    async def work() -> list[str]:
+        async with AsyncStateStore.open(tmp_path) as store:
+            session = await store.get_or_create_session("u", "s")
+            session.add_user_message("secret")
+            await store.save_session(session)
+            session.user_messages[0] = UserMessage("redacted")
+            saving = asyncio.create_task(store.save_session(session))
+            await asyncio.sleep(0)
+            session.user_messages.insert(1, UserMessage("important"))
+            session.add_user_message("typo")
+            session.user_messages.pop()
+            await saving
+            await store.save_session(session)
+            assert [entry.kind for entry in session.timeline] == ["user", "user"]
+            loaded = await store.load_session("s")
+            assert loaded is not None
+            return [message.content for message in loaded.user_messages]
+
+    assert asyncio.run(work()) == ["redacted", "important"]
+
+
+def test_an_object_is_not_saved_in_two_loops_at_once(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path) as plain:
+        session = plain.get_or_create_session("u", "s")
+        outcomes: list[str] = []
+
+        def work(name: str) -> None:
+            async def write() -> None:
+                async with AsyncStateStore.open(tmp_path) as store:
+                    for number in range(20):
+                        session.add_user_message(f"{name}{number}")
+                        try:
+                            await store.save_session(session)
+                        except SessionConflict:
+                            outcomes.append("refused")
+
+            asyncio.run(write())
+
+        threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        plain.save_session(session)
+        said = [getattr(entry.record, "content", "") for entry in plain.timeline("s")]
+        assert sorted(said) == sorted(f"{name}{number}" for name in "abc" for number in range(20))
+
+
+def test_opening_that_fails_leaves_no_thread(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+
+    async def fail() -> None:
+        with pytest.raises(StoreUnavailable):
+            await AsyncStateStore.open(tmp_path / "file")
+
+    before = set(threading.enumerate())
+    asyncio.run(fail())
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {"next": 1, "seqs": [[5, 6], [], []]},
+        {"next": 9, "seqs": [[3, 1], [], []]},
+        {"next": 9, "seqs": [[2, 2], [], []]},
+        {"next": 9, "seqs": [[1, 2, 3, 4, 5], [], []]},
+    ],
+)
+def test_numbers_that_cannot_be_are_void_and_nothing_is_lost(tmp_path: Path, notes: dict[str, Any]) -> None:
+    messages = [{"content": str(n), "timestamp": f"2026-01-01T00:00:0{n}Z"} for n in (1, 2, 3)]
+    put(tmp_path, BARE | {"user_messages": messages, "agent_responses": [], "metadata": {"statestore": notes}})
+    with StateStore.open(tmp_path) as store:
+        session = store.load_session("a")
+        assert session is not None
+        session.user_messages.pop(0)
+        store.save_session(session)
+        assert [getattr(entry.record, "content", "") for entry in store.timeline("a")] == ["2", "3"]
+
+
+def test_a_rewind_keeps_what_a_newer_release_noted(tmp_path: Path) -> None:
+    path = put(tmp_path, BARE | {"metadata": {"statestore": {"future": [1]}}})
+    with StateStore.open(tmp_path) as store:
+        store.append("a", UserMessage("one"), UserMessage("two"))
+        store.rewind_session("a", to=1)
+    assert json.loads(path.read_text(encoding="utf-8"))["metadata"]["statestore"]["future"] == [1]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        'UPDATE files SET entry = replace(entry, \'"id":"s"\', \'"id":"other"\')',
+        'UPDATE files SET entry = replace(entry, \'"message_count":0\', \'"message_count":"no"\')',
+        "UPDATE files SET entry = '[1]'",
+        "UPDATE files SET entry = CAST(x'5bff5d' AS TEXT)",
+    ],
+)
+def test_a_damaged_index_is_rebuilt(tmp_path: Path, damage: str) -> None:
+    with StateStore.open(tmp_path) as store:
+        store.save_session(Session("u", "s"))
+        file = tmp_path / "sessions" / "s.json"
+        os.utime(file, ns=(1, 1))  # old enough for the index to trust
+        store.list_sessions()
+    with sqlite3.connect(tmp_path / ".statestore" / "index.db") as connection:
+        connection.execute(damage)
+    connection.close()
+    for limit in (None, 10):
+        with StateStore.open(tmp_path) as store:
+            assert [summary.id for summary in store.list_sessions(limit=limit)] == ["s"]
+
+
+def test_pipes_in_our_own_directory_hold_nobody_up(tmp_path: Path) -> None:
+    StateStore.open(tmp_path).close()
+    (tmp_path / ".statestore" / "locks" / "batches").unlink(missing_ok=True)
+    os.mkfifo(tmp_path / ".statestore" / "locks" / "batches")
+    with StateStore.open(tmp_path, read_only=True) as store:
+        assert store.list_sessions() == []
+    probe = next(path for path in (tmp_path / ".statestore").iterdir() if path.is_file())
+    probe.unlink()
+    os.mkfifo(probe)
+    with pytest.raises(StoreUnavailable):
+        StateStore.open(tmp_path)
