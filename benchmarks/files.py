@@ -64,9 +64,9 @@ def _one_long_session(place: Path) -> Iterator[Result]:
         msgspec.json.decode(file.read_bytes())
 
     write = _bare_write(file)
-    yield compare("one more exchange: load, add, save", 1.5, save, bare, write, turns=60)
-    yield compare("one more exchange: append, first in its process", 2.3, append_cold, bare, write, turns=60)
-    yield compare("one more exchange: append, again", 2.3, append_warm, bare, write, turns=60)
+    yield compare("save one more exchange after a load", 1.5, save, bare, write, turns=60)
+    yield compare("append one more exchange, first in its process", 2.3, append_cold, bare, write, turns=60)
+    yield compare("append one more exchange, again", 2.3, append_warm, bare, write, turns=60)
     file.write_bytes(original)
     yield compare("load 1,000 exchanges", 1.2, timed(load), "read, msgspec.json.decode", timed(decode), turns=60)
     file.write_bytes(

@@ -172,8 +172,9 @@ class StateStore(Sessions):
     ) -> StateStore:
         """Open a store: a URL (``file:DIR``, ``memory:``), a path, or an engine.
 
-        ``create=False`` refuses a store that is not there. ``durability="relaxed"`` survives a killed process but
-        not a power cut.
+        ``create=False`` refuses a store that is not there; ``read_only=True`` writes nothing at all.
+        ``durability="relaxed"`` survives a killed process but not a power cut. ``prune_cooldown_secs`` is how often
+        `save_session_with_prune` prunes at most.
         """
         engine = engine_for(target, create=create, read_only=read_only, durability=durability)
         host = PlainHost(engine)

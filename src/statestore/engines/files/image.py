@@ -88,6 +88,7 @@ class ImageCache:
     def forget(self) -> None:
         """Keep nothing."""
         self._images: OrderedDict[str, SessionImage] = OrderedDict()
+        self._replaced: dict[str, FileVersion] = {}
         self._size = 0
         self._lock = threading.Lock()
 
@@ -99,15 +100,20 @@ class ImageCache:
         """Keep an image in place of the one before it; the ones not used for longest make room."""
         with self._lock:
             old = self._images.get(session_id)
-            if old is not None and old is not image:
-                old.version.supersede()
             self._drop(session_id)
             self._images[session_id] = image
+            if old is not None and old is not image:
+                # Who just replaced it may still compare its version, so it is the one before it that goes.
+                if session_id in self._replaced:
+                    self._replaced[session_id].supersede()
+                self._replaced[session_id] = old.version
             self._size += image.body.size
             while self._size > KEPT_BYTES and len(self._images) > 1:
                 oldest = next(iter(self._images))
                 str(self._images[oldest].version)  # worked out now, so that whoever holds it does not hold the bytes
                 self._drop(oldest)
+                if oldest in self._replaced:
+                    self._replaced.pop(oldest).supersede()
 
     def drop(self, session_id: str) -> None:
         """Keep nothing of a session."""
