@@ -51,8 +51,9 @@ def die_within(nth: int) -> None:
     """The same, but if that call writes, half of it is written."""
 
     def die(name: str, arguments: tuple[Any, ...]) -> None:
-        if name == "write":
-            fd, data = arguments
+        if name == "writev":
+            fd, parts = arguments
+            data = b"".join(parts)
             _originals["write"](fd, data[: len(data) // 2])
         os.kill(os.getpid(), signal.SIGKILL)
 

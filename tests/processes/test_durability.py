@@ -25,7 +25,7 @@ class Recorder:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
         self.calls: list[tuple[str, str]] = []
         self._place = str(place)
-        for name in ("open", "write", "fsync", "rename", "unlink", "mkdir", "utime", "fchmod"):
+        for name in ("open", "writev", "fsync", "rename", "unlink", "mkdir", "utime", "fchmod"):
             monkeypatch.setattr(os, name, self._recording(name, getattr(os, name)))
 
     def _recording(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,7 +74,7 @@ def _check_order(calls: list[tuple[str, str]]) -> None:
     unflushed_directories: set[str] = set()
     for call, path in calls:
         parent = os.path.dirname(path) or "."
-        if call in ("create", "write", "utime", "fchmod"):
+        if call in ("create", "writev", "utime", "fchmod"):
             unflushed_files.add(path)
         elif call == "fsync":
             unflushed_files.discard(path)
@@ -119,7 +119,7 @@ def test_a_save_is_written_flushed_renamed_and_its_directory_flushed(store: Stat
     assert temporary.startswith(".statestore/tmp/")
     assert calls == [
         ("create", temporary),
-        ("write", temporary),
+        ("writev", temporary),
         ("fsync", temporary),
         ("rename", temporary),
         ("renamed to", "sessions/one.json"),

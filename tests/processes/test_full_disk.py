@@ -171,7 +171,7 @@ def test_a_batch_into_a_new_category_on_a_full_disk_happens_not_at_all(small_dis
 
 
 FAILURES = {
-    "no space for a write": ("write", errno.ENOSPC),
+    "no space for a write": ("writev", errno.ENOSPC),
     "a flush that fails": ("fsync", errno.EIO),
     "no space for a directory": ("mkdir", errno.ENOSPC),
     "a rename that fails": ("rename", errno.ENOSPC),

@@ -53,16 +53,17 @@ class Pieces:
         parts: list[memoryview] = []
         place = 0
         for edit in ordered:
-            parts += self._between(place, edit.start)
+            parts += self.between(place, edit.start)
             parts.append(memoryview(edit.new))
             place = edit.end
-        parts += self._between(place, self.size)
+        parts += self.between(place, self.size)
         pieces = Pieces(_with_short_ones_joined(parts))
         if len(pieces.parts) > MAX_PARTS:
             pieces.joined()
         return pieces
 
-    def _between(self, start: int, end: int) -> list[memoryview]:
+    def between(self, start: int, end: int) -> list[memoryview]:
+        """The parts from one place to another."""
         found: list[memoryview] = []
         place = 0
         for part in self.parts:

@@ -223,10 +223,7 @@ class Directory:
         fd = os.open(name, flags, 0o666, dir_fd=self._temporary)
         try:
             try:
-                for part in body.parts:
-                    rest = part
-                    while rest:
-                        rest = rest[os.write(fd, rest) :]
+                _write_all(fd, body)
                 # A time of our own, strictly later than the old one: a version must never come back.
                 moment = time.time_ns()
                 if old is not None:
@@ -289,6 +286,12 @@ class Directory:
             return os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             return None
+
+
+def _write_all(fd: int, body: Pieces) -> None:
+    written = os.writev(fd, body.parts)
+    while written < body.size:  # a short write: what is left of the parts
+        written += os.writev(fd, body.between(written, body.size))
 
 
 def _read_all(fd: int, size: int) -> bytes:
