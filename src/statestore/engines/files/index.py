@@ -19,7 +19,7 @@ from contextlib import closing
 from typing import Final
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from statestore.engine import SessionQuery
 from statestore.engines.files.documents import is_unicode
@@ -32,16 +32,17 @@ from statestore.timestamps import nanoseconds
 log = logging.getLogger("statestore")
 
 FORMAT: Final = 1
+_FEW: Final = 500
 SUFFIX: Final = ".json"
 
 _TICK_NS: Final = 20_000_000
 """Two writes within one tick of the kernel's clock may look alike; what was seen so soon is not trusted yet."""
 
-_SCHEMA: Final = "CREATE TABLE IF NOT EXISTS files (id TEXT PRIMARY KEY, entry TEXT NOT NULL) WITHOUT ROWID"
+_SCHEMA: Final = "CREATE TABLE IF NOT EXISTS files (id TEXT PRIMARY KEY, entry TEXT NOT NULL, summary TEXT)"
 
 
 class Entry(Struct, frozen=True, array_like=True, gc=False):
-    """A session file: what tells it from another state of itself, and its summary or the reason it has none."""
+    """A session file: what tells it from another state of itself, its place, or the reason it has no summary."""
 
     id: str
     size: int
@@ -50,7 +51,6 @@ class Entry(Struct, frozen=True, array_like=True, gc=False):
     is_settled: bool
     """Whether the file was old enough when it was looked at that a later write must show in its time."""
     updated_ns: int
-    summary: Raw
     error: str | None = None
 
 
@@ -59,15 +59,13 @@ Examine = Callable[[str], tuple[Identity, SessionSummary | str] | None]
 Confirm = Callable[[str, SessionSummary], bool]
 """Reads one file without parsing it: whether it still is the one that the summary tells of."""
 
-_NONE: Final = Raw(b"null")
 _encode = msgspec.json.Encoder().encode
 _decode_entries = msgspec.json.Decoder(list[Entry]).decode
-_decode_summary = msgspec.json.Decoder(SessionSummary).decode
 _decode_summaries = msgspec.json.Decoder(list[SessionSummary]).decode
 
 
 class IndexDamaged(Exception):
-    """The index on disk made no sense; it was removed, and a new look at the files will make another."""
+    """The index on disk made no sense. It was removed; the next look at the files makes another."""
 
 
 class Index:
@@ -97,23 +95,37 @@ class Index:
             if not suspects and not gone:
                 return
             changed = [session_id for session_id in suspects if not self._is_confirmed(session_id, entries, confirm)]
-            seen = {session_id: _entry(session_id, examine) for session_id in changed}
             for session_id in (*changed, *gone):
                 entries.pop(session_id, None)
                 self._summaries.pop(session_id, None)
-            entries.update({session_id: entry for session_id, entry in seen.items() if entry is not None})
+            for session_id in changed:
+                self._look_at(session_id, entries, examine)
             for session_id in changed:
                 self._is_confirmed(session_id, entries, confirm)  # no longer young: the next listing need not look
             self._newest_first = None
             if self._file:
-                self._file.save([entry for session_id in suspects if (entry := entries.get(session_id))], gone)
+                looked_at = [entry for session_id in suspects if (entry := entries.get(session_id))]
+                self._file.save([(entry, self._summaries.get(entry.id)) for entry in looked_at], gone)
+
+    def _look_at(self, session_id: str, entries: dict[str, Entry], examine: Examine) -> None:
+        moment = time.time_ns()
+        found = examine(session_id)
+        if found is None:
+            return
+        identity, summary = found
+        is_settled = moment - identity.mtime_ns > _TICK_NS
+        if isinstance(summary, str):
+            entries[session_id] = Entry(session_id, *identity, is_settled, 0, summary)
+        else:
+            self._summaries[session_id] = summary
+            entries[session_id] = Entry(session_id, *identity, is_settled, nanoseconds(summary.updated_text))
 
     def _is_confirmed(self, session_id: str, entries: dict[str, Entry], confirm: Confirm) -> bool:
         """Whether an entry that was made too soon to be trusted proves to be right, now that its time is over."""
         entry = entries.get(session_id)
         if entry is None or entry.is_settled or entry.error or time.time_ns() - entry.mtime_ns <= _TICK_NS:
             return False
-        if not confirm(session_id, self._summary(entry)):
+        if not confirm(session_id, self._summaries_of([session_id])[0]):
             return False
         entries[session_id] = msgspec.structs.replace(entry, is_settled=True)
         return True
@@ -124,16 +136,7 @@ class Index:
             return [(entry.id, entry.error) for entry in (self._entries or {}).values() if entry.error is not None]
 
     def select(self, query: SessionQuery) -> list[SessionSummary]:
-        """The sessions that a query asks for; `IndexDamaged` if what was kept on disk makes no sense."""
-        try:
-            return self._selected(query)
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
-            self.forget()
-            if self._file:
-                self._file.discard(error)
-            raise IndexDamaged(str(error)) from error
-
-    def _selected(self, query: SessionQuery) -> list[SessionSummary]:
+        """The sessions that a query asks for."""
         with self._lock:
             if query.limit is not None and query.after is None and query.order == "updated" and not has_filters(query):
                 return self._newest(query.limit)
@@ -144,37 +147,29 @@ class Index:
         if self._newest_first is not None:
             return self._newest_first[:limit]
         places = ((-entry.updated_ns, entry.id) for entry in (self._entries or {}).values() if not entry.error)
-        chosen = heapq.nsmallest(limit, places)
-        return [self._summary((self._entries or {})[session_id]) for _, session_id in chosen]
+        return self._summaries_of([session_id for _, session_id in heapq.nsmallest(limit, places)])
 
     def _all(self) -> list[SessionSummary]:
         """All summaries, newest first; decoded and sorted once, until something changes."""
         if self._newest_first is None:
-            entries = [entry for entry in (self._entries or {}).values() if not entry.error]
-            undecoded = [entry.summary for entry in entries if entry.id not in self._summaries]
-            for summary in _decode_summaries(b"[" + b",".join(undecoded) + b"]"):
-                self._summaries[summary.id] = summary
+            entries = (entry for entry in (self._entries or {}).values() if not entry.error)
             places = sorted((-entry.updated_ns, entry.id) for entry in entries)
-            self._newest_first = [self._summaries[session_id] for _, session_id in places]
+            self._newest_first = self._summaries_of([session_id for _, session_id in places])
         return self._newest_first
 
-    def _summary(self, entry: Entry) -> SessionSummary:
-        summary = self._summaries.get(entry.id)
-        if summary is None:
-            summary = self._summaries[entry.id] = _decode_summary(entry.summary)
-        return summary
-
-
-def _entry(session_id: str, examine: Examine) -> Entry | None:
-    moment = time.time_ns()
-    found = examine(session_id)
-    if found is None:
-        return None
-    identity, summary = found
-    is_settled = moment - identity.mtime_ns > _TICK_NS
-    if isinstance(summary, str):
-        return Entry(session_id, *identity, is_settled, 0, _NONE, summary)
-    return Entry(session_id, *identity, is_settled, nanoseconds(summary.updated_text), Raw(_encode(summary)))
+    def _summaries_of(self, session_ids: list[str]) -> list[SessionSummary]:
+        """The summaries of these sessions; what is only on disk yet is read from there."""
+        missing = [session_id for session_id in session_ids if session_id not in self._summaries]
+        if missing and self._file:
+            try:
+                self._summaries |= {summary.id: summary for summary in self._file.summaries(missing)}
+                return [self._summaries[session_id] for session_id in session_ids]
+            except (sqlite3.DatabaseError, msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+                self._file.discard(error)
+                self._entries = self._newest_first = None
+                self._summaries = {}
+                raise IndexDamaged(str(error)) from error
+        return [self._summaries[session_id] for session_id in session_ids]
 
 
 def _differences(directory: int, entries: dict[str, Entry]) -> tuple[list[str], set[str]]:
@@ -226,16 +221,31 @@ class IndexFile:
                 self.discard(error)
             return {}
 
-    def save(self, changed: Sequence[Entry], gone: Iterable[str]) -> None:
+    def summaries(self, session_ids: Sequence[str]) -> list[SessionSummary]:
+        """The summaries of some sessions, and maybe of more; those that are not there are left out."""
+        query = "SELECT CAST(group_concat(summary) AS BLOB) FROM files"
+        with closing(self._connect()) as connection:
+            if len(session_ids) <= _FEW:
+                marks = ",".join("?" * len(session_ids))
+                row = connection.execute(f"{query} WHERE id IN ({marks})", session_ids).fetchone()
+            else:
+                row = connection.execute(query).fetchone()
+        return _decode_summaries(b"[" + (row[0] or b"") + b"]")
+
+    def save(self, changed: Sequence[tuple[Entry, SessionSummary | None]], gone: Iterable[str]) -> None:
         """Keep what changed. It is only a cache: what cannot be kept is read again next time."""
         if os.path.lexists(self._path) and not self._is_there():
             return
-        rows = [(entry.id, _encode(entry).decode()) for entry in changed if is_unicode(entry.id)]
+        rows = [
+            (entry.id, _encode(entry).decode(), _encode(summary).decode() if summary else None)
+            for entry, summary in changed
+            if is_unicode(entry.id)
+        ]
         lost = [(session_id,) for session_id in gone if is_unicode(session_id)]
         try:
             with closing(self._connect()) as connection, connection:
                 connection.executemany("DELETE FROM files WHERE id = ?", lost)
-                connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?)", rows)
+                connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", rows)
         except sqlite3.DatabaseError as error:
             log.debug("the index %s could not be updated: %s", self._path, error)
             if not isinstance(error, sqlite3.OperationalError):
