@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from statestore.errors import StateStoreError
 from statestore.stored import (
+    OPTIONAL_FIELDS,
     Cursor,
     Document,
     DocumentInfo,
@@ -88,7 +89,7 @@ class NewSession(Struct, frozen=True):
     """Sequence numbers below this one are taken: a copy goes on where its original stood."""
 
 
-SESSION_FIELDS: Final = ("active_seed_id", "active_persona_id", "project_id", "parent_session_id")
+SESSION_FIELDS: Final = OPTIONAL_FIELDS
 LABELS: Final = ("title", "project", "projects", "opening")
 """What listings show besides: what the metadata keys ``title``, ``project_id`` and ``project_ids`` tell, and how the
 first message begins. A summary's title is the first of ``title`` and ``opening`` that is set, its project the first of

@@ -16,12 +16,10 @@ import msgspec
 from statestore.errors import InvalidValue
 from statestore.history import History
 from statestore.jsontext import check_label, json_text, members
+from statestore.names import RESERVED_METADATA_KEY
 from statestore.records import AgentResponse, Event, Record, UserMessage
 from statestore.stored import Numbering, SessionFields, Version
 from statestore.timeline import Column, first_changed_seq
-
-RESERVED_METADATA_KEY = "statestore"
-"""Where the store's own notes are kept, in the seed's layout."""
 
 T = TypeVar("T")
 
@@ -159,7 +157,7 @@ class Shelf(Generic[T]):
 class Ledger:
     """The books of one session object."""
 
-    __slots__ = ("changing", "metadata", "origin", "pending", "shelves", "turn", "unsure")
+    __slots__ = ("_noted", "changing", "metadata", "origin", "pending", "shelves", "turn", "unsure")
 
     def __init__(
         self,
@@ -180,22 +178,20 @@ class Ledger:
         self.unsure: Any = None
         """The draft of a save that ended without telling whether it happened."""
 
-        def add(history: list[Any], record: Any, key: str | None = None) -> None:
-            with self.changing:
-                list[Any].append(history, record)
-                self.pending.append(Pending(record, key))
-                noted(record)
-
+        self._noted = noted
         users, agents, events = records
+        add = self._append
         self.shelves = Shelf(users, UserMessage, add), Shelf(agents, AgentResponse, add), Shelf(events, Event, add)
 
     def add(self, record: Record, key: str | None) -> None:
         """Append a record to its list, with its idempotency key."""
-        self.shelves[column_of(record)].records.append(record)  # type: ignore[arg-type]
-        if key is not None:
-            with self.changing:
-                place = next(i for i in reversed(range(len(self.pending))) if self.pending[i].record is record)
-                self.pending[place] = Pending(record, key)
+        self._append(self.shelves[column_of(record)].records, record, key)
+
+    def _append(self, history: list[Any], record: Any, key: str | None = None) -> None:
+        with self.changing:
+            list[Any].append(history, record)
+            self.pending.append(Pending(record, key))
+            self._noted(record)
 
     def columns(self) -> tuple[Column, Column, Column]:
         """The three lists beside what the store has of them."""

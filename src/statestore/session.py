@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -14,13 +14,11 @@ from statestore.jsontext import check_label, check_text
 from statestore.ledger import Ledger, Origin, check_metadata
 from statestore.names import SessionId, check_session_id
 from statestore.records import AgentResponse, Event, Record, UserMessage
-from statestore.stored import StoredSession
+from statestore.stored import OPTIONAL_FIELDS, StoredSession
 from statestore.timeline import TimelineEntry, in_order
 from statestore.timestamps import RisingClock, datetime_of, nanoseconds, now_text, text_of
 
 T = TypeVar("T")
-
-FIELDS: Final = ("active_seed_id", "active_persona_id", "project_id", "parent_session_id")
 
 
 class Session:
@@ -70,7 +68,7 @@ class Session:
         session._id, session._user_id = SessionId(stored.id), stored.fields.user_id
         session._created, session._updated = stored.fields.created, stored.fields.updated
         session._clock = None
-        for name in FIELDS:
+        for name in OPTIONAL_FIELDS:
             setattr(session, name, getattr(stored.fields, name))
         users, agents, events, _ = stored.records.decoded()
         origin = Origin(
@@ -272,7 +270,7 @@ def session_of(stored: StoredSession, place: str, *, is_part: bool = False) -> S
 def field_values(session: Session) -> dict[str, str | None]:
     """The four optional fields, checked."""
     values: dict[str, str | None] = {}
-    for name in FIELDS:
+    for name in OPTIONAL_FIELDS:
         value: object = getattr(session, name)
         check = check_label if name == "project_id" else check_text
         values[name] = None if value is None else check(value, name)

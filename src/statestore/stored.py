@@ -164,6 +164,10 @@ class Cursor(Struct, frozen=True, order=True):
         return cursor
 
 
+OPTIONAL_FIELDS: Final = ("active_seed_id", "active_persona_id", "project_id", "parent_session_id")
+"""The fields of a session that may be unset."""
+
+
 class SessionFields(Struct, frozen=True):
     """The fields of a session that are one short text each, and their text as it is stored."""
 

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from statestore.jsontext import compact, joined_members, members
+from statestore.stored import OPTIONAL_FIELDS
 
 ID: Final = "id"
 USER_ID: Final = "user_id"
@@ -20,7 +21,7 @@ AGENTS: Final = "agent_responses"
 CREATED: Final = "created_at"
 UPDATED: Final = "updated_at"
 METADATA: Final = "metadata"
-OPTIONAL: Final = ("active_seed_id", "active_persona_id", "project_id", "parent_session_id")
+OPTIONAL: Final = OPTIONAL_FIELDS
 ORDER: Final = (ID, USER_ID, USERS, AGENTS, *OPTIONAL, CREATED, UPDATED, METADATA)
 _RANK: Final = {key: rank for rank, key in enumerate(ORDER)}
 

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from statestore.jsontext import joined_members, members, pretty
+from statestore.names import RESERVED_METADATA_KEY
 from statestore.records import bodies_of
 from statestore.seedform import layout
 from statestore.seedform.notes import LETTERS, Columns, Notes, numbering_of
 from statestore.stored import Numbering, StoredSession
-
-RESERVED_KEY = "statestore"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -51,7 +50,7 @@ def compact_json(stored: StoredSession, metadata: bytes) -> bytes:
 def with_notes(metadata: bytes, notes: Notes) -> bytes:
     """A metadata object with our notes as its last member, if there is anything to note."""
     text = notes.to_json()
-    return joined_members(members(metadata) | {RESERVED_KEY: text}) if text else metadata
+    return joined_members(members(metadata) | {RESERVED_METADATA_KEY: text}) if text else metadata
 
 
 def notes_for(columns: Columns, numbering: Numbering, events: memoryview, next_seq: int) -> Notes:

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from statestore.errors import InvalidValue
 from statestore.jsontext import compact, joined_array, joined_members, pretty
+from statestore.names import RESERVED_METADATA_KEY
 from statestore.records import DecodedRecords, RecordArrays, body_of, decode_arrays
 from statestore.seedform import layout
 from statestore.seedform.notes import Columns, Notes, fitting_seqs, next_seq_of, numbering_of, parse_notes
 from statestore.seedform.pieces import Edit, Pieces, in_text_order
-from statestore.seedform.render import RESERVED_KEY
 from statestore.stored import Numbering, Records, SessionFields
 from statestore.timestamps import nanoseconds
 
@@ -104,7 +104,7 @@ class SessionText:
         metadata = envelope.metadata
         if metadata:
             msgspec.json.decode(joined_members({key: bytes(raw) for key, raw in metadata.items()}))
-        notes = metadata.pop(RESERVED_KEY, None)
+        notes = metadata.pop(RESERVED_METADATA_KEY, None)
         self.notes_text = b"{}" if notes is None else compact(bytes(notes))
         self.notes = Notes() if notes is None else parse_notes(self.notes_text)
         self.metadata = joined_members({key: compact(raw) for key, raw in metadata.items()}) if metadata else b"{}"

@@ -11,11 +11,12 @@ from msgspec import UNSET, Raw
 
 from statestore.engine import SESSION_FIELDS, ChangeSession, NewRecord
 from statestore.jsontext import changed_members, joined_array, members, pretty
+from statestore.names import RESERVED_METADATA_KEY
 from statestore.records import AGENT, USER, bodies_of, decode_body
 from statestore.seedform import layout
 from statestore.seedform.notes import LETTERS, NOTED, Notes, known_keys
 from statestore.seedform.pieces import Edit, in_text_order
-from statestore.seedform.render import RESERVED_KEY, session_json
+from statestore.seedform.render import session_json
 from statestore.seedform.text import SessionText
 from statestore.stored import Records, SessionFields, StoredRecord, StoredSession
 from statestore.timestamps import moment_of, nanoseconds
@@ -181,7 +182,7 @@ def _metadata_edits(old: SessionText, metadata: bytes, notes: Notes | None) -> l
     text = old.notes_text
     if notes is not None:  # what a newer release notes besides stays
         text = changed_members(changed_members(text, {}, NOTED), members(notes.to_json() or b"{}"), ())
-    pairs = members(metadata) | ({} if text == b"{}" else {RESERVED_KEY: text})
+    pairs = members(metadata) | ({} if text == b"{}" else {RESERVED_METADATA_KEY: text})
     whole = _indented(b"{" + b",".join(_encode(k) + b":" + v for k, v in pairs.items()) + b"}", 2)
     span = old.spans.get(layout.METADATA)
     return [_new_line(old, layout.METADATA, whole) if span is None else Edit(span.start, span.end, whole)]
