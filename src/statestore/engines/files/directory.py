@@ -165,6 +165,10 @@ class Directory:
         root = fd = self._root
         for part in category.split("/"):
             try:
+                if self._is_other_spelling(fd, part):
+                    if create:
+                        raise NameTaken(_taken(part))
+                    return None
                 below = self._made(part, fd) if create else os.open(part, _DIRECTORY, dir_fd=fd)
             except FileNotFoundError as error:
                 if os.fstat(root).st_nlink == 0:
@@ -250,8 +254,14 @@ class Directory:
 
     def check_name_is_free(self, directory: int, name: str) -> None:
         """Raise `NameTaken` if the file system takes this new name for one that exists."""
-        if self.folds_names and self.stat(directory, name) is not None and name not in os.listdir(directory):
-            raise NameTaken(f"{name!r} differs from an existing name only in a way that this file system does not see")
+        if self._is_other_spelling(directory, name):
+            raise NameTaken(_taken(name))
+
+    def _is_other_spelling(self, directory: int, name: str) -> bool:
+        """Whether the file system finds something of this name that is really called otherwise."""
+        if not self.folds_names or name == ".":
+            return False
+        return self.stat(directory, name) is not None and name not in os.listdir(directory)
 
     def put_in_place(self, temporary: str, directory: int, name: str) -> None:
         """Give a temporary file its real name, in one step. The directory must be flushed afterwards."""
@@ -286,6 +296,10 @@ class Directory:
             return os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             return None
+
+
+def _taken(name: str) -> str:
+    return f"{name!r} differs from an existing name only in a way that this file system does not see"
 
 
 def _write_all(fd: int, body: Pieces) -> None:
