@@ -51,27 +51,24 @@ class Pieces:
     def edited(self, ordered: Sequence[Edit]) -> Pieces:
         """These bytes with edits made that do not overlap, given from front to back."""
         parts: list[memoryview] = []
+        left = list(reversed(self.parts))
         place = 0
         for edit in ordered:
-            parts += self.between(place, edit.start)
+            parts += _taken_off(left, edit.start - place)
             parts.append(memoryview(edit.new))
+            _taken_off(left, edit.end - edit.start)
             place = edit.end
-        parts += self.between(place, self.size)
+        parts += reversed(left)
         pieces = Pieces(_with_short_ones_joined(parts))
         if len(pieces.parts) > MAX_PARTS:
             pieces.joined()
         return pieces
 
-    def between(self, start: int, end: int) -> list[memoryview]:
-        """The parts from one place to another."""
-        found: list[memoryview] = []
-        place = 0
-        for part in self.parts:
-            first, last = max(start - place, 0), min(end - place, len(part))
-            if first < last:
-                found.append(part[first:last])
-            place += len(part)
-        return found
+    def after(self, start: int) -> list[memoryview]:
+        """The parts from a place to the end."""
+        left = list(reversed(self.parts))
+        _taken_off(left, start)
+        return left[::-1]
 
     def crc32(self) -> int:
         """The checksum of the bytes."""
@@ -79,6 +76,19 @@ class Pieces:
         for part in self.parts:
             checksum = zlib.crc32(part, checksum)
         return checksum
+
+
+def _taken_off(left: list[memoryview], size: int) -> list[memoryview]:
+    """The next so many bytes of parts that lie in reverse, removed from them."""
+    taken: list[memoryview] = []
+    while size > 0:
+        part = left.pop()
+        if len(part) > size:
+            left.append(part[size:])
+            part = part[:size]
+        taken.append(part)
+        size -= len(part)
+    return taken
 
 
 def _with_short_ones_joined(parts: Sequence[memoryview]) -> list[memoryview]:

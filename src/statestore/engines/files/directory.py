@@ -305,7 +305,7 @@ def _taken(name: str) -> str:
 def _write_all(fd: int, body: Pieces) -> None:
     written = os.writev(fd, body.parts)
     while written < body.size:  # a short write: what is left of the parts
-        written += os.writev(fd, body.between(written, body.size))
+        written += os.writev(fd, body.after(written))
 
 
 def _read_all(fd: int, size: int) -> bytes:
