@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import pickle
 import time
+import weakref
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -25,6 +27,7 @@ from statestore import (
     UserMessage,
 )
 from statestore.history import History
+from statestore.session import ledger_of
 
 
 def loaded(store: StateStore, session_id: str = "s", **options: Any) -> Session:
@@ -766,3 +769,19 @@ def test_the_title_of_a_session(store: StateStore) -> None:
     assert title() == "later"
     session.user_messages.clear()
     assert title() is None
+
+
+def test_a_session_that_nobody_holds_is_gone_at_once_and_its_lists_are_plain_lists(store: StateStore) -> None:
+    session = Session("alice", "s")
+    session.add_user_message("a")
+    store.save_session(session)
+    messages, gone = session.user_messages, weakref.ref(ledger_of(session))
+    gc.disable()
+    try:
+        del session
+        assert gone() is None
+    finally:
+        gc.enable()
+    messages.append(UserMessage("x"))
+    messages.pop(0)
+    assert [message.content for message in messages][-1] == "x"

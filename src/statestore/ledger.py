@@ -14,12 +14,13 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from statestore.errors import InvalidValue
-from statestore.history import History
+from statestore.history import History, Keeper
 from statestore.jsontext import check_label, json_text, members
 from statestore.names import RESERVED_METADATA_KEY
 from statestore.records import AgentResponse, Event, Record, UserMessage
 from statestore.stored import Numbering, SessionFields, Version
 from statestore.timeline import Column, first_changed_seq
+from statestore.timestamps import RisingClock, nanoseconds
 
 T = TypeVar("T")
 
@@ -116,13 +117,14 @@ class Shelf(Generic[T]):
 
     __slots__ = ("_stored", "_stored_count", "records")
 
-    def __init__(self, records: Sequence[T], accepts: type[T], add: Callable[[list[T], T], None]) -> None:
-        self.records = History(records, accepts, add, self._before_edit)
+    def __init__(self, records: Sequence[T], accepts: type[T], keeper: Keeper) -> None:
+        self.records = History(records, accepts, keeper)
         self._stored_count = len(records)
         self._stored: list[T] | None = None
         """What the store has, once the list was edited; until then, that is simply its first records."""
 
-    def _before_edit(self) -> None:
+    def before_edit(self) -> None:
+        """Remember what the store has: the list is about to be changed otherwise than by an append."""
         if self._stored is None:
             self._stored = self.records[: self._stored_count]
 
@@ -157,13 +159,12 @@ class Shelf(Generic[T]):
 class Ledger:
     """The books of one session object."""
 
-    __slots__ = ("_noted", "changing", "metadata", "origin", "pending", "shelves", "turn", "unsure")
+    __slots__ = ("__weakref__", "changing", "clock", "metadata", "origin", "pending", "shelves", "turn", "unsure")
 
     def __init__(
         self,
         origin: Origin | None,
         records: tuple[Sequence[UserMessage], Sequence[AgentResponse], Sequence[Event]],
-        noted: Callable[[Record], None],
     ) -> None:
         self.origin = origin
         """What the store has; ``None`` while the session is new."""
@@ -178,20 +179,28 @@ class Ledger:
         self.unsure: Any = None
         """The draft of a save that ended without telling whether it happened."""
 
-        self._noted = noted
+        self.clock: RisingClock | None = None
+        """What stamps new records, once there are any."""
         users, agents, events = records
-        add = self._append
-        self.shelves = Shelf(users, UserMessage, add), Shelf(agents, AgentResponse, add), Shelf(events, Event, add)
+        self.shelves = Shelf(users, UserMessage, self), Shelf(agents, AgentResponse, self), Shelf(events, Event, self)
 
     def add(self, record: Record, key: str | None) -> None:
         """Append a record to its list, with its idempotency key."""
-        self._append(self.shelves[column_of(record)].records, record, key)
+        self.append_to(self.shelves[column_of(record)].records, record, key)
 
-    def _append(self, history: list[Any], record: Any, key: str | None = None) -> None:
+    def append_to(self, history: list[Any], record: Any, key: str | None = None) -> None:
+        """Put a record at the end of a list, and take note of it."""
         with self.changing:
             list[Any].append(history, record)
             self.pending.append(Pending(record, key))
-            self._noted(record)
+            if self.clock is not None:
+                self.clock.see(nanoseconds(record.timestamp_text))
+
+    def before_edit(self, history: list[Any]) -> None:
+        """A list is about to be changed otherwise than by an append."""
+        for shelf in self.shelves:
+            if shelf.records is history:
+                shelf.before_edit()
 
     def columns(self) -> tuple[Column, Column, Column]:
         """The three lists beside what the store has of them."""

@@ -29,7 +29,6 @@ class Session:
     """
 
     __slots__ = (
-        "_clock",
         "_created",
         "_id",
         "_ledger",
@@ -45,12 +44,11 @@ class Session:
         self._id = SessionId.new() if id is None else SessionId(check_session_id(id))
         self._user_id = check_label(user_id, "a user id")
         self._created = self._updated = now_text()
-        self._clock: RisingClock | None = None
         self.active_seed_id: str | None = None
         self.active_persona_id: str | None = None
         self.project_id: str | None = None
         self.parent_session_id: str | None = None
-        self._ledger = Ledger(None, ([], [], []), self._note)
+        self._ledger = Ledger(None, ([], [], []))
 
     @classmethod
     def new(cls, user_id: str) -> Session:
@@ -67,7 +65,6 @@ class Session:
         session = cls.__new__(cls)  # what is stored is taken as it is, even what we would not write
         session._id, session._user_id = SessionId(stored.id), stored.fields.user_id
         session._created, session._updated = stored.fields.created, stored.fields.updated
-        session._clock = None
         for name in OPTIONAL_FIELDS:
             setattr(session, name, getattr(stored.fields, name))
         users, agents, events, _ = stored.records.decoded()
@@ -82,12 +79,8 @@ class Session:
             is_part=is_part,
             holds_opening=len(users) == stored.message_count,
         )
-        session._ledger = Ledger(origin, (users, agents, events), session._note)
+        session._ledger = Ledger(origin, (users, agents, events))
         return session
-
-    def _note(self, record: Record) -> None:
-        if self._clock is not None:
-            self._clock.see(nanoseconds(record.timestamp_text))
 
     @property
     def id(self) -> SessionId:
@@ -139,8 +132,8 @@ class Session:
     @updated_at.setter
     def updated_at(self, moment: datetime) -> None:
         self._updated = text_of(moment)
-        if self._clock is not None:
-            self._clock.see(nanoseconds(self._updated))
+        if self._ledger.clock is not None:
+            self._ledger.clock.see(nanoseconds(self._updated))
 
     @property
     def created_text(self) -> str:
@@ -239,12 +232,13 @@ class Session:
         self.touch()
 
     def _next_moment(self) -> datetime:
-        if self._clock is None:
-            self._clock = RisingClock(nanoseconds(self._updated))
+        clock = self._ledger.clock
+        if clock is None:
+            clock = self._ledger.clock = RisingClock(nanoseconds(self._updated))
             for shelf in self._ledger.shelves:
                 if shelf.records:
-                    self._clock.see(nanoseconds(shelf.records[-1].timestamp_text))
-        return datetime_of(self._clock.next())
+                    clock.see(nanoseconds(shelf.records[-1].timestamp_text))
+        return datetime_of(clock.next())
 
     def __reduce__(self) -> Any:
         raise TypeError(
