@@ -17,7 +17,7 @@ from statestore.errors import InvalidValue
 from statestore.history import History, Keeper
 from statestore.jsontext import check_label, json_text, members
 from statestore.names import RESERVED_METADATA_KEY
-from statestore.records import AgentResponse, Event, Record, UserMessage
+from statestore.records import AgentResponse, Event, Record, UserMessage, column_of, kind_of
 from statestore.stored import Numbering, SessionFields, Version
 from statestore.timeline import Column, first_changed_seq
 from statestore.timestamps import RisingClock, nanoseconds
@@ -94,7 +94,7 @@ class Origin:
     def note_appended(self, records: Sequence[Record], keys: Sequence[str | None], seqs: Sequence[int]) -> None:
         """These records are stored now, under these numbers."""
         for record, key, seq in zip(records, keys, seqs, strict=True):
-            self._appended.append((column_of(record), seq, key))
+            self._appended.append((column_of(kind_of(record)), seq, key))
             if seq <= self.last_seq:  # its idempotency key was there before: the object holds one record too many
                 self.is_stale = True
             self.last_seq = max(self.last_seq, seq)
@@ -105,11 +105,6 @@ class Origin:
         left = Numbering(users, agents, events, self.keys())
         self._numbering = lambda: left
         self._appended = []
-
-
-def column_of(record: Record) -> int:
-    """Which of a session's three lists a record belongs to."""
-    return 0 if isinstance(record, UserMessage) else 1 if isinstance(record, AgentResponse) else 2
 
 
 class Shelf(Generic[T]):
@@ -186,7 +181,7 @@ class Ledger:
 
     def add(self, record: Record, key: str | None) -> None:
         """Append a record to its list, with its idempotency key."""
-        self.append_to(self.shelves[column_of(record)].records, record, key)
+        self.append_to(self.shelves[column_of(kind_of(record))].records, record, key)
 
     def append_to(self, history: list[Any], record: Any, key: str | None = None) -> None:
         """Put a record at the end of a list, and take note of it."""

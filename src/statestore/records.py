@@ -197,6 +197,11 @@ def kind_of(record: Record) -> str:
     return AGENT if isinstance(record, AgentResponse) else record.kind
 
 
+def column_of(kind: str) -> int:
+    """Which of a session's three lists a record of this kind belongs to."""
+    return 0 if kind == USER else 1 if kind == AGENT else 2
+
+
 def body_of(record: Record) -> bytes:
     """The record as compact JSON: the very text it was read from where that was out of the ordinary."""
     body: Raw | None = getattr(record, "body", None)

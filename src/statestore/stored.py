@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from statestore.errors import CorruptDocument, InvalidCursor, InvalidValue
 from statestore.jsontext import joined_array
-from statestore.records import AGENT, USER, DecodedRecords, RecordArrays, bodies_of, decode_arrays
+from statestore.records import AGENT, USER, DecodedRecords, RecordArrays, bodies_of, column_of, decode_arrays
 from statestore.timestamps import datetime_of, nanoseconds
 
 Version = Hashable
@@ -62,7 +62,7 @@ class Records:
         seqs: tuple[list[int], list[int], list[int]] = ([], [], [])
         keys: dict[int, str] = {}
         for record in records:
-            column = 0 if record.kind == USER else 1 if record.kind == AGENT else 2
+            column = column_of(record.kind)
             bodies[column].append(record.body)
             seqs[column].append(record.seq)
             if record.key is not None:

@@ -39,10 +39,7 @@ class SessionBrancher(SessionWriter):
             set_fields=_fields_of(stored) | {"parent_session_id": stored.id},
             set_metadata=members(stored.metadata),
         )
-        try:
-            await self._engine.commit([change])
-        except PreconditionFailed as failed:
-            raise explained(failed, [change]) from None
+        await self._commit(change)
         created = await self.load_session(fork.id)
         if created is None:
             raise not_found(fork.id)

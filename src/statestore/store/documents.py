@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from statestore.engine import (
-    Change,
+    NOTHING,
     DeleteCategory,
     DeleteDocument,
     DocumentQuery,
-    Engine,
-    Outcome,
-    PreconditionFailed,
     PutDocument,
     Requires,
     SessionQuery,
 )
 from statestore.errors import InvalidName, InvalidValue
-from statestore.host import Host
 from statestore.jsontext import check_text, json_text, pretty
 from statestore.names import SESSIONS, check_category, check_name
-from statestore.store.failures import explained
+from statestore.store.committing import Committing
 from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo, DocumentKind
 
 T = TypeVar("T")
 D = TypeVar("D")
-_NOTHING: Final = Requires()
 
 
-class AsyncDocuments:
+class AsyncDocuments(Committing):
     """Everything that can be done with documents."""
-
-    _host: Host
-
-    @property
-    def _engine(self) -> Engine:
-        return self._host.engine
 
     async def save_markdown(self, category: str, name: str, content: str, *, if_version: str | None = None) -> str:
         """Store a text; its new version. ``if_version`` writes only over that version (``""``: only if new)."""
@@ -105,14 +94,14 @@ class AsyncDocuments:
     async def delete_file(self, category: str, name: str, *, kind: DocumentKind | None = None) -> bool:
         """Remove a document; whether there was one. Without a kind: the JSON, else the markdown, else the bytes."""
         for candidate in kinds(kind):
-            (outcome,) = await self._commit([delete_document(category, name, candidate)])
+            (outcome,) = await self._commit(delete_document(category, name, candidate))
             if outcome.deleted:
                 return True
         return False
 
     async def delete_category(self, category: str) -> int:
         """Remove all documents of a category (not of those below it); how many there were."""
-        (outcome,) = await self._commit([delete_category(category)])
+        (outcome,) = await self._commit(delete_category(category))
         return outcome.deleted
 
     async def _session_document(self, session_id: str) -> Document | None:
@@ -124,14 +113,8 @@ class AsyncDocuments:
         return Document(SESSIONS, session_id, "json", session_json(stored), str(stored.version))
 
     async def _put(self, change: PutDocument) -> str:
-        (outcome,) = await self._commit([change])
+        (outcome,) = await self._commit(change)
         return str(outcome.version)
-
-    async def _commit(self, batch: Sequence[Change]) -> list[Outcome]:
-        try:
-            return await self._engine.commit(batch)
-        except PreconditionFailed as failed:
-            raise explained(failed, batch) from None
 
 
 def put_markdown(category: str, name: str, content: str, if_version: str | None) -> PutDocument:
@@ -178,7 +161,7 @@ def _check_place(category: str, name: str) -> tuple[str, str]:
 
 def _at(version: str | None) -> Requires:
     if version is None:
-        return _NOTHING
+        return NOTHING
     return Requires(absent=True) if version == "" else Requires(version=version)
 
 

@@ -7,29 +7,26 @@ from typing import Literal
 
 import msgspec
 
-from statestore.engine import Engine, SessionQuery
+from statestore.engine import SessionQuery
 from statestore.errors import CorruptSession, InvalidValue
 from statestore.host import Host
 from statestore.jsontext import check_text
 from statestore.names import check_session_id
 from statestore.records import decode_body
 from statestore.session import Session, session_of
+from statestore.store.committing import Committing
 from statestore.store.failures import not_found
 from statestore.stored import Cursor, SessionSummary, StoredRecord, StoredSession
 from statestore.timeline import TimelineEntry
 from statestore.timestamps import nanoseconds, text_of
 
 
-class SessionReader:
+class SessionReader(Committing):
     """What can be learnt about sessions: everybody's, or one owner's."""
 
     def __init__(self, host: Host, owner: str | None) -> None:
         self._host = host
         self._owner = owner
-
-    @property
-    def _engine(self) -> Engine:
-        return self._host.engine
 
     async def load_session(self, session_id: str, *, last: int | None = None) -> Session | None:
         """The session, or ``None``. ``last`` loads only its newest records, at most that many."""

@@ -8,8 +8,8 @@ from statestore.engine import ChangeSession, NewRecord, NewSession, Outcome, Req
 from statestore.errors import SessionConflict, SessionNotFound
 from statestore.jsontext import changed_members, members
 from statestore.labels import labels_in, opening_of
-from statestore.ledger import Ledger, Origin, Shelf, column_of
-from statestore.records import Record, UserMessage, body_of, kind_of, said_in
+from statestore.ledger import Ledger, Origin, Shelf
+from statestore.records import Record, UserMessage, body_of, column_of, kind_of, said_in
 from statestore.session import Session, field_values, ledger_of
 from statestore.stored import Numbering, SessionFields, StoredRecord, StoredSession
 from statestore.timeline import placed
@@ -121,9 +121,9 @@ class Draft:
         waiting = [pending.record for pending in ledger.pending]
         for column, shelf in enumerate(cast("tuple[Shelf[Any], ...]", ledger.shelves)):
             if self._snapshots is not None:
-                shelf.note_stored(self._snapshots[column], [r for r in waiting if column_of(r) == column])
+                shelf.note_stored(self._snapshots[column], [r for r in waiting if column_of(kind_of(r)) == column])
             else:
-                shelf.note_appended([record for record in self._records if column_of(record) == column])
+                shelf.note_appended([r for r in self._records if column_of(kind_of(r)) == column])
 
     def note_if_found(self, stored: StoredSession, place: str) -> None:
         """After a save with an unknown outcome: take note of it if what is stored now shows that it happened."""
@@ -160,14 +160,8 @@ class Draft:
         for sent in change.append:
             seq = by_key.get(sent.key) if sent.key is not None else None
             if seq is None:
-                seq = next(
-                    (
-                        record.seq
-                        for record in new
-                        if said_in(record.kind, record.body) == said_in(sent.kind, sent.body)
-                    ),
-                    None,
-                )
+                said = said_in(sent.kind, sent.body)
+                seq = next((record.seq for record in new if said_in(record.kind, record.body) == said), None)
             if seq is None:
                 return None
             seqs.append(seq)

@@ -113,10 +113,7 @@ class SessionWriter(SessionReader):
             requires=Requires(present=True, owner=self._owner),
             append=new,
         )
-        try:
-            (outcome,) = await self._engine.commit([change])
-        except PreconditionFailed as failed:
-            raise explained(failed, [change]) from None
+        (outcome,) = await self._commit(change)
         return list(outcome.seqs)
 
     async def delete_session(self, session_id: str) -> bool:

@@ -205,7 +205,7 @@ class Directory:
                 raise NotAFile(f"{where} is a link; links inside a store are not followed") from error
             raise StoreUnavailable(f"{where} cannot be read: {error.strerror}") from error
         try:
-            if self.folds_names and name not in os.listdir(directory):
+            if self._is_other_spelling(directory, name):
                 return None
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):

@@ -10,9 +10,9 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from statestore.engine import SESSION_FIELDS, ChangeSession, NewRecord
-from statestore.jsontext import changed_members, joined_array, members, pretty
+from statestore.jsontext import changed_members, joined_array, joined_members, members, pretty
 from statestore.names import RESERVED_METADATA_KEY
-from statestore.records import AGENT, USER, bodies_of, decode_body
+from statestore.records import bodies_of, column_of, decode_body
 from statestore.seedform import layout
 from statestore.seedform.notes import LETTERS, NOTED, Notes, known_keys
 from statestore.seedform.pieces import Edit, in_text_order
@@ -91,7 +91,6 @@ class _Additions:
 
     def __init__(self, old: SessionText, records: Sequence[NewRecord]) -> None:
         self.notes: Notes | None = None
-        self.counts = old.counts
         self.latest = old.latest
         self._new: list[_Addition] = []
         next_seq = old.next_seq()
@@ -105,7 +104,7 @@ class _Additions:
             if record.key is not None and record.key in keys:
                 seqs.append(keys[record.key])
                 continue
-            column = 0 if record.kind == USER else 1 if record.kind == AGENT else 2
+            column = column_of(record.kind)
             seq = next_seq if record.seq is None else record.seq
             moment = moment_of(record.timestamp_ns)
             is_told_by_time = is_told_by_time and seq == next_seq and moment > self.latest
@@ -183,7 +182,7 @@ def _metadata_edits(old: SessionText, metadata: bytes, notes: Notes | None) -> l
     if notes is not None:  # what a newer release notes besides stays
         text = changed_members(changed_members(text, {}, NOTED), members(notes.to_json() or b"{}"), ())
     pairs = members(metadata) | ({} if text == b"{}" else {RESERVED_METADATA_KEY: text})
-    whole = _indented(b"{" + b",".join(_encode(k) + b":" + v for k, v in pairs.items()) + b"}", 2)
+    whole = _indented(joined_members(pairs), 2)
     span = old.spans.get(layout.METADATA)
     return [_new_line(old, layout.METADATA, whole) if span is None else Edit(span.start, span.end, whole)]
 

@@ -1,0 +1,26 @@
+"""The store's way to its engine, shared by sessions and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from statestore.engine import Change, Engine, Outcome, PreconditionFailed
+from statestore.host import Host
+from statestore.store.failures import explained
+
+
+class Committing:
+    """Has a host, and through it an engine."""
+
+    _host: Host
+
+    @property
+    def _engine(self) -> Engine:
+        return self._host.engine
+
+    async def _commit(self, *batch: Change) -> Sequence[Outcome]:
+        """Make some changes, or raise the error that users are told if they cannot be made."""
+        try:
+            return await self._engine.commit(batch)
+        except PreconditionFailed as failed:
+            raise explained(failed, batch) from None
