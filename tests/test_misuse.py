@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,42 @@ def test_closing_waits_for_calls_under_way_and_harms_no_other_store(tmp_path: Pa
         assert third.session_exists("s")
         assert other.session_exists("s")
     other.close()
+
+
+def test_a_write_under_way_is_done_before_its_store_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = StateStore.open(tmp_path)
+    store.get_or_create_session("alice", "s")
+    is_flushing, may_go_on = threading.Event(), threading.Event()
+    flush = os.fsync
+
+    def slow_flush(fd: int) -> None:
+        is_flushing.set()
+        may_go_on.wait(60)
+        flush(fd)
+
+    monkeypatch.setattr(os, "fsync", slow_flush)
+    errors: list[Exception] = []
+
+    def write() -> None:
+        try:
+            store.append("s", UserMessage("x"))
+        except Exception as error:  # noqa: BLE001 - there should be none
+            errors.append(error)
+
+    writing, closing = threading.Thread(target=write), threading.Thread(target=store.close)
+    writing.start()
+    is_flushing.wait(60)
+    closing.start()
+    closing.join(0.5)  # time to close what must not be closed yet
+    is_waiting = closing.is_alive()
+    may_go_on.set()
+    writing.join()
+    closing.join()
+    assert is_waiting
+    assert errors == []
+    monkeypatch.undo()
+    with StateStore.open(tmp_path) as store:
+        assert len(store.timeline("s")) == 1
 
 
 def test_a_store_that_nobody_closed_leaves_no_thread(tmp_path: Path) -> None:
