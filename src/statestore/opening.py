@@ -16,31 +16,41 @@ ENTRY_POINTS: Final = "statestore.engines"
 _BUILT_IN: Final = {
     "memory": "statestore.engines.memory:open_url",
     "file": "statestore.engines.files:open_url",
+    "sqlite": "statestore.engines.sqlite:open_url",
 }
+_DATABASE_FILE: Final = "statestore.engines.sqlite:open_file"
+_DATABASE_SUFFIXES: Final = (".db", ".sqlite", ".sqlite3")
+"""How the path of a file ends that holds a database; any other path is a directory."""
 
 
 def engine_for(target: str | os.PathLike[str] | Engine, **options: Any) -> Engine:
-    """The engine for a URL (``file:DIR``, ``memory:``), for a path to a directory, or the engine itself.
+    """The engine for a URL (``sqlite:FILE``, ``file:DIR``, ``memory:``), for a path, or the engine itself.
 
     Nothing is opened yet.
     """
     if not isinstance(target, (str, os.PathLike)):
         if not hasattr(target, "runs_in"):
-            raise InvalidValue(f"a store is a URL like file:DIR, a path, or an Engine, not {type(target).__name__}")
+            raise InvalidValue(f"a store is a URL like sqlite:FILE, a path, or an Engine, not {type(target).__name__}")
         return target
     text = os.fspath(target)
     scheme, colon, rest = text.partition(":")
     if not colon or len(scheme) < 2 or os.sep in scheme or isinstance(target, os.PathLike):
+        if text.lower().endswith(_DATABASE_SUFFIXES):
+            return _loaded(_DATABASE_FILE)(text, **options)
         scheme, rest = "file", text
     if not text:
-        raise StoreUnavailable("the store's name is empty: give a URL like file:DIR or memory:, or a path")
+        raise StoreUnavailable("the store's name is empty: give a URL like sqlite:FILE or memory:, or a path")
     return _factory(scheme.lower())(rest, **options)
+
+
+def _loaded(place: str) -> Callable[..., Engine]:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def _factory(scheme: str) -> Callable[..., Engine]:
     if scheme in _BUILT_IN:
-        module, _, name = _BUILT_IN[scheme].partition(":")
-        return getattr(importlib.import_module(module), name)
+        return _loaded(_BUILT_IN[scheme])
     from importlib.metadata import entry_points  # noqa: PLC0415 - costs 15 ms, and few need it
 
     for entry in entry_points(group=ENTRY_POINTS, name=scheme):

@@ -1,0 +1,147 @@
+"""Opening the database file: that it is there and ours, and that every connection keeps its promises."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import sys
+from typing import Final, Literal
+
+from statestore.engines.sqlite.failures import explained
+from statestore.engines.sqlite.filesystems import is_on_network
+from statestore.errors import StoreUnavailable
+
+MINIMUM: Final = (3, 37, 0)
+"""The first SQLite with STRICT tables."""
+
+WAL_KEPT: Final = 64 * 1024 * 1024
+"""How large the file of the write-ahead log may stay after it was written back."""
+
+Journal = Literal["auto", "wal", "rollback"]
+
+
+def check_library(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> None:
+    """Refuse an SQLite that is too old."""
+    if version < MINIMUM:
+        have, need = ".".join(map(str, version)), ".".join(map(str, MINIMUM))
+        raise StoreUnavailable(f"this Python has SQLite {have}, and the sqlite engine needs {need} or newer")
+
+
+class DatabaseFile:
+    """One file with a database in it."""
+
+    def __init__(self, path: str, *, timeout: float, journal: Journal, is_durable: bool, read_only: bool) -> None:
+        self.path = path
+        self.timeout = timeout
+        self._journal = journal
+        self._is_durable = is_durable
+        self._read_only = read_only
+        self._identity: tuple[int, int] | None = None
+
+    def prepare(self, *, create: bool) -> None:
+        """Make sure that there is a file, ours alone if it is new; `StoreUnavailable` if there cannot be one."""
+        check_library()
+        with explained(self.path, self.timeout):
+            try:
+                status = os.stat(self.path)
+            except FileNotFoundError:
+                if not create or self._read_only:
+                    raise StoreUnavailable(f"there is no store at {self.path}") from None
+                status = self._create()
+            if stat.S_ISDIR(status.st_mode):
+                raise StoreUnavailable(f"{self.path} is a directory: file:{self.path} keeps a store in a directory")
+            if not stat.S_ISREG(status.st_mode):
+                raise StoreUnavailable(f"{self.path} is not a file")
+            if not os.access(self.path, os.R_OK if self._read_only else os.R_OK | os.W_OK):
+                hint = "" if self._read_only else ": read_only=True opens it for reading"
+                raise StoreUnavailable(
+                    f"{self.path} may not be {'read' if self._read_only else 'written'} by this user{hint}"
+                )
+            self._identity = status.st_dev, status.st_ino
+
+    def _create(self) -> os.stat_result:
+        directory = os.path.dirname(self.path)
+        _make_directories(directory)
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _sync_directory(directory)
+            return os.fstat(fd)
+        finally:
+            os.close(fd)
+
+    def check_is_there(self) -> None:
+        """Raise `StoreUnavailable` if the file was deleted or replaced since it was opened."""
+        try:
+            status = os.stat(self.path)
+            identity = status.st_dev, status.st_ino
+        except OSError as error:
+            raise StoreUnavailable(
+                f"{self.path} is gone ({error.strerror}) while the store is open: put the file back, or open the store anew"
+            ) from error
+        if identity != self._identity:
+            raise StoreUnavailable(
+                f"{self.path} was replaced by another file while the store is open: put the old one back, "
+                "or open the store anew"
+            )
+
+    def connect(self) -> sqlite3.Connection:
+        """A new connection, with every setting that our promises rest on."""
+        mode = "ro" if self._read_only else "rw"
+        escaped = self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+        connection = sqlite3.connect(
+            f"file:{escaped}?mode={mode}",
+            uri=True,
+            timeout=self.timeout,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        try:
+            execute = connection.execute
+            execute(f"PRAGMA synchronous={'FULL' if self._is_durable else 'NORMAL'}")
+            execute("PRAGMA wal_autocheckpoint=0")  # see checkpoints.py
+            execute(f"PRAGMA journal_size_limit={WAL_KEPT}")
+            execute("PRAGMA trusted_schema=OFF")
+            execute("PRAGMA cell_size_check=ON")
+            if sys.platform == "darwin":
+                execute("PRAGMA fullfsync=ON")
+                execute("PRAGMA checkpoint_fullfsync=ON")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def set_journal(self, connection: sqlite3.Connection) -> None:
+        """Put the database into the journal mode that suits where it lies. Nobody else may be doing it."""
+        use_wal = self._journal == "wal" or (self._journal == "auto" and not is_on_network(self.path))
+        wanted = "wal" if use_wal else "delete"
+        (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+        if mode != wanted:
+            (mode,) = connection.execute(f"PRAGMA journal_mode={wanted}").fetchone()
+        if mode != wanted:
+            raise StoreUnavailable(
+                f"{self.path} cannot use the journal mode {wanted.upper()} here (it stays {mode.upper()}): "
+                f"sqlite:{self.path}?journal=rollback works on any file system"
+            )
+
+
+def _make_directories(path: str) -> None:
+    """Make a directory and what is missing above it, private to the user, and have them survive a power cut."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    _make_directories(parent)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return
+    _sync_directory(parent)
+
+
+def _sync_directory(path: str) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,165 @@
+"""`SqliteEngine`: the engine contract on one SQLite file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from statestore.engine import AtomicScope, Change, DocumentQuery, Outcome, RunsIn, SessionQuery
+from statestore.engines.judging import check_batch
+from statestore.engines.sqlite import listing, reading
+from statestore.engines.sqlite.checking import check_everything
+from statestore.engines.sqlite.connecting import DatabaseFile, Journal
+from statestore.engines.sqlite.failures import explained
+from statestore.engines.sqlite.gathering import Batch, Result
+from statestore.engines.sqlite.migrating import MIGRATIONS, check_schema, migrate
+from statestore.engines.sqlite.pool import ConnectionPool
+from statestore.engines.sqlite.turns import Turnstile
+from statestore.engines.sqlite.writer import Writer
+from statestore.engines.usage import Usage
+from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
+from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SessionSummary, StoredSession
+
+TIMEOUT: Final = 30.0
+CHANGES_KEPT: Final = 100_000
+
+
+class SqliteEngine:
+    """One SQLite file, written by one process at a time and read by any number at once.
+
+    ``timeout`` is how many seconds to wait for another program's lock. ``journal`` is ``wal``, or ``rollback`` for
+    network file systems; ``auto`` finds out. ``changes_kept`` is how many changes a watcher may be behind.
+    """
+
+    runs_in: RunsIn = "worker"
+    atomic_scope: AtomicScope = "store"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        read_only: bool = False,
+        durability: str = "full",
+        timeout: float = TIMEOUT,
+        journal: Journal = "auto",
+        changes_kept: int = CHANGES_KEPT,
+    ) -> None:
+        if durability not in ("full", "relaxed"):
+            raise InvalidValue(f"durability is 'full' or 'relaxed', not {durability!r}")
+        if journal not in ("auto", "wal", "rollback"):
+            raise InvalidValue(f"journal is 'auto', 'wal' or 'rollback', not {journal!r}")
+        if not 0 <= timeout <= 2_000_000:
+            raise InvalidValue(f"timeout is a number of seconds from 0 up, not {timeout!r}")
+        with explained(os.fspath(path), timeout):  # a relative path in a directory that was removed
+            self._path = os.path.abspath(path)
+        self._create = create
+        self._read_only = read_only
+        self._file = DatabaseFile(
+            self._path, timeout=timeout, journal=journal, is_durable=durability == "full", read_only=read_only
+        )
+        self._pool = ConnectionPool(self._file.connect)
+        self._turns = Turnstile(self._path, timeout)
+        self._writer = Writer(self._file, self._pool, self._turns, changes_kept=changes_kept)
+        self._usage = Usage(self.url)
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:{self._path}"
+
+    # -- opening and closing ---------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        self._file.prepare(create=self._create)
+        with explained(self._path, self._file.timeout):
+            try:
+                if self._read_only:
+                    self._check_readable()
+                else:
+                    self._turns.open()
+                    with self._turns.turn(), self._pool.writer() as connection:
+                        check_schema(connection, self._path)
+                        self._file.set_journal(connection)
+                        migrate(connection, self._path)
+                    self._writer.checkpoint_if_large()
+            except BaseException:
+                self._let_go()
+                raise
+        self._usage.open()
+
+    def _check_readable(self) -> None:
+        with self._pool.reader() as connection:
+            version = check_schema(connection, self._path)
+        if version == 0:
+            raise StoreUnavailable(f"{self._path} holds no store yet, and read_only=True makes none")
+        if version < len(MIGRATIONS):
+            raise StoreUnavailable(
+                f"{self._path} has the schema version {version}, and this statestore reads {len(MIGRATIONS)}: "
+                "open it once for writing, which brings it up to date"
+            )
+
+    async def close(self) -> None:
+        if self._usage.close():
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._pool.close()
+        self._turns.close()
+
+    # -- writing ---------------------------------------------------------------------------------------------
+
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        (result,) = await self.commit_group([batch])
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
+        if self._read_only:
+            raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
+        for batch in batches:
+            check_batch(batch)
+        with self._usage.call():
+            return self._writer.commit(batches)
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _reading(self) -> Generator[sqlite3.Connection]:
+        """A connection to read with, while the store is open, and with errors of ours."""
+        with self._usage.call(), explained(self._path, self._file.timeout), self._pool.reader() as connection:
+            self._file.check_is_there()
+            yield connection
+
+    async def read_session(
+        self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
+    ) -> StoredSession | None:
+        with self._reading() as connection:
+            return reading.read_session(connection, session_id, after, before, last)
+
+    async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
+        with self._reading() as connection:
+            return listing.list_sessions(connection, query)
+
+    async def count_sessions(self, query: SessionQuery) -> int:
+        with self._reading() as connection:
+            return listing.count_sessions(connection, query)
+
+    async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
+        with self._reading() as connection:
+            return reading.get_document(connection, category, name, kind)
+
+    async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
+        with self._reading() as connection:
+            return reading.list_documents(connection, query.category)
+
+    async def list_categories(self, prefix: str = "") -> list[str]:
+        with self._reading() as connection:
+            return reading.list_categories(connection, prefix)
+
+    async def check(self) -> list[Problem]:
+        with self._reading() as connection:
+            return check_everything(connection, self._path)

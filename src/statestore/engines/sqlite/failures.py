@@ -1,0 +1,47 @@
+"""What SQLite says went wrong, as errors of ours: what happened, where, and what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from statestore.errors import CorruptData, StateStoreError, StoreUnavailable
+
+
+@contextmanager
+def explained(path: str, timeout: float) -> Generator[None]:
+    """What SQLite or the system refuses becomes an error of ours."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise explanation(error, path, timeout) from error
+
+
+def explanation(error: Exception, path: str, timeout: float) -> StateStoreError:
+    """The error that users are told."""
+    if isinstance(error, OSError):
+        return StoreUnavailable(f"{path}: {error.strerror or error}")
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreUnavailable(
+                f"{path} has been locked by another program for {timeout:g} s: try again when it is done, "
+                f"or wait longer with sqlite:{path}?timeout=SECONDS"
+            )
+        case sqlite3.SQLITE_FULL:
+            return StoreUnavailable(f"{path}: no space left, and nothing was written: make room and try again")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            return StoreUnavailable(f"{path} cannot be written: it, or its directory, is read-only ({error})")
+        case sqlite3.SQLITE_NOTADB:
+            return StoreUnavailable(f"{path} is not an SQLite database, or is encrypted; it was left as it is")
+        case sqlite3.SQLITE_CORRUPT:
+            return CorruptData(f"{path} is damaged ({error}): restore a backup; check() tells what is wrong")
+        case sqlite3.SQLITE_CANTOPEN:
+            return StoreUnavailable(f"{path} cannot be opened: is its directory there and writable? ({error})")
+        case _:
+            return StoreUnavailable(f"{path}: {error}")
+
+
+def is_lock_timeout(error: Exception) -> bool:
+    """Whether somebody else held the lock for too long."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

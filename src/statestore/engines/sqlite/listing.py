@@ -1,0 +1,69 @@
+"""Listing and counting sessions, by index: newest first, of everybody or of one user, or by id."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from statestore.engine import SessionQuery
+from statestore.engines.sqlite.places import age_of
+from statestore.stored import SessionSummary
+
+PROJECT: Final = "coalesce(project_id, project, projects)"
+
+_COLUMNS: Final = (
+    "id, user_id, users, created, updated, agents, events, active_seed_id, active_persona_id, "
+    f"{PROJECT}, parent_session_id, coalesce(title, opening), size, version"
+)
+"""In the order of the fields of `SessionSummary`."""
+
+
+def list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[SessionSummary]:
+    """The sessions that a query selects."""
+    where, values = _conditions(query)
+    if query.order == "id":
+        order = "id"
+        if query.after is not None:
+            where.append("id > ?")
+            values.append(query.after.id)
+    else:
+        order = "age, age_rest, id"
+        if query.after is not None:
+            where.append("(age, age_rest, id) > (?, ?, ?)")
+            values += [*age_of(query.after.updated_ns), query.after.id]
+    sql = f"SELECT {_COLUMNS} FROM sessions {_clause(where)} ORDER BY {order}"  # noqa: S608 - our own names
+    if query.limit is not None:
+        sql += " LIMIT ?"
+        values.append(min(query.limit, 2**62))
+    return [SessionSummary(*row) for row in connection.execute(sql, values)]
+
+
+def count_sessions(connection: sqlite3.Connection, query: SessionQuery) -> int:
+    """How many sessions a query selects, ``limit`` and ``after`` aside."""
+    where, values = _conditions(query)
+    (count,) = connection.execute(f"SELECT count(*) FROM sessions {_clause(where)}", values).fetchone()  # noqa: S608
+    return count
+
+
+def _clause(where: list[str]) -> str:
+    return "WHERE " + " AND ".join(where) if where else ""
+
+
+def _conditions(query: SessionQuery) -> tuple[list[str], list[object]]:
+    where: list[str] = []
+    values: list[object] = []
+    if query.user_id is not None:
+        where.append("user_id = ?")
+        values.append(query.user_id)
+    if query.project_id is not None:
+        where.append(f"{PROJECT} = ?")
+        values.append(query.project_id)
+    if query.parent_session_id is not None:
+        where.append("parent_session_id = ?")
+        values.append(query.parent_session_id)
+    if query.top_level:
+        where.append("parent_session_id IS NULL")
+    if query.updated_since_ns is not None:
+        where.append("(age, age_rest) <= (?, ?)")
+        values += age_of(query.updated_since_ns)
+    return where, values

@@ -1,0 +1,63 @@
+"""Schema versions: a new file gets the present one, an old file is led to it step by step, a newer one is refused."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from statestore.engines.sqlite.statements import migrations
+from statestore.errors import StoreUnavailable
+
+APPLICATION_ID: Final = 0x73746F72
+"""Marks the file as ours, in the place that SQLite has for it."""
+
+MIGRATIONS: Final = migrations()
+
+
+def check_schema(connection: sqlite3.Connection, path: str) -> int:
+    """The schema version of a database, 0 if it is empty; `StoreUnavailable` if it is not for us."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != APPLICATION_ID:
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if tables or version or application:
+            raise StoreUnavailable(f"{path} is a database of another program; it was left as it is")
+        return 0
+    if version > len(MIGRATIONS):
+        raise StoreUnavailable(
+            f"{path} has the schema version {version}, and this statestore knows only {len(MIGRATIONS)}: "
+            "it was written by a newer release, so upgrade statestore to open it"
+        )
+    return version
+
+
+def migrate(connection: sqlite3.Connection, path: str, *, steps: list[str] = MIGRATIONS) -> None:
+    """Bring a database to the present schema, one transaction a step. Whoever comes second finds it done."""
+    while check_schema(connection, path) < len(steps):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            version = check_schema(connection, path)
+            if version < len(steps):
+                for statement in _statements(steps[version]):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version={version + 1}")
+            connection.execute("COMMIT")
+        except BaseException as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if "no such module: fts5" in str(error):
+                raise StoreUnavailable("this Python's SQLite was built without FTS5, which statestore needs") from error
+            raise
+
+
+def _statements(script: str) -> list[str]:
+    """The statements of a script, one by one: ``executescript`` would commit between them."""
+    found: list[str] = []
+    rest = ""
+    for line in script.splitlines(keepends=True):
+        rest += line
+        if sqlite3.complete_statement(rest):
+            found.append(rest)
+            rest = ""
+    return found

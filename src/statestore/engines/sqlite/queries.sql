@@ -1,0 +1,112 @@
+-- Writing ------------------------------------------------------------------------------------------------------------
+
+-- name: header
+SELECT number, id, user_id, version, created, updated, next_seq, users, agents, events, size, opening
+FROM sessions WHERE id = ?;
+
+-- name: headers
+SELECT number, id, user_id, version, created, updated, next_seq, users, agents, events, size, opening
+FROM sessions WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: insert_session
+INSERT INTO sessions (id, user_id, version, created, updated, age, age_rest, next_seq, users, agents, events, size)
+VALUES (?, ?, '', ?, ?, 0, 0, ?, 0, 0, 0, 0);
+
+-- name: update_session
+UPDATE sessions SET version = ?, updated = ?, age = ?, age_rest = ?, next_seq = ?, users = ?, agents = ?, events = ?,
+    size = ?, opening = ? WHERE number = ?;
+
+-- name: insert_record
+INSERT INTO records (place, kind, body) VALUES (?, ?, ?);
+
+-- name: insert_key
+INSERT INTO keys (number, key, seq) VALUES (?, ?, ?);
+
+-- name: seq_of_key
+SELECT seq FROM keys WHERE number = ? AND key = ?;
+
+-- name: insert_change
+INSERT INTO changes (number, first, last, rewound_to, is_header, gone_id, gone_user) VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: size_beyond
+SELECT kind, count(*), sum(length(CAST(body AS BLOB))) FROM records WHERE place BETWEEN ? AND ? GROUP BY kind;
+
+-- name: delete_records
+DELETE FROM records WHERE place BETWEEN ? AND ?;
+
+-- name: delete_keys
+DELETE FROM keys WHERE number = ? AND seq > ?;
+
+-- name: delete_extras
+DELETE FROM extras WHERE number = ?;
+
+-- name: delete_session
+DELETE FROM sessions WHERE number = ?;
+
+-- name: metadata
+SELECT metadata FROM extras WHERE number = ?;
+
+-- name: put_metadata
+INSERT INTO extras (number, metadata) VALUES (?, ?) ON CONFLICT (number) DO UPDATE SET metadata = excluded.metadata;
+
+-- name: put_layout
+INSERT INTO extras (number, metadata, layout) VALUES (?, '{}', ?);
+
+-- name: document_version
+SELECT version FROM documents WHERE category = ? AND name = ? AND kind = ?;
+
+-- name: put_document
+INSERT OR REPLACE INTO documents (category, name, kind, version, body) VALUES (?, ?, ?, ?, ?);
+
+-- name: delete_document
+DELETE FROM documents WHERE category = ? AND name = ? AND kind = ?;
+
+-- name: delete_category
+DELETE FROM documents WHERE category = ?;
+
+-- name: last_change
+SELECT max(change) FROM changes;
+
+-- name: forget_changes
+DELETE FROM changes WHERE change <= ?;
+
+-- Reading ------------------------------------------------------------------------------------------------------------
+
+-- name: session
+SELECT number, version, next_seq, users,
+    user_id, created, updated, active_seed_id, active_persona_id, project_id, parent_session_id
+FROM sessions WHERE id = ?;
+
+-- name: extras
+SELECT metadata, layout FROM extras WHERE number = ?;
+
+-- name: bodies
+SELECT CAST(group_concat(body, ',') FILTER (WHERE kind = 0) AS BLOB),
+    CAST(group_concat(body, ',') FILTER (WHERE kind = 1) AS BLOB),
+    CAST(group_concat(body, ',') FILTER (WHERE kind = 2) AS BLOB),
+    group_concat(kind, ''), min(place), max(place)
+FROM records WHERE place BETWEEN ? AND ?;
+
+-- name: last_bodies
+SELECT CAST(group_concat(body, ',') FILTER (WHERE kind = 0) AS BLOB),
+    CAST(group_concat(body, ',') FILTER (WHERE kind = 1) AS BLOB),
+    CAST(group_concat(body, ',') FILTER (WHERE kind = 2) AS BLOB),
+    group_concat(kind, ''), min(place), max(place)
+FROM records WHERE place BETWEEN
+    (SELECT min(place) FROM (SELECT place FROM records WHERE place BETWEEN ?1 AND ?2 ORDER BY place DESC LIMIT ?3))
+    AND ?2;
+
+-- name: places
+SELECT place FROM records WHERE place BETWEEN ? AND ?;
+
+-- name: keys
+SELECT seq, key FROM keys WHERE number = ?;
+
+-- name: document
+SELECT body, version FROM documents WHERE category = ? AND name = ? AND kind = ?;
+
+-- name: documents
+SELECT name, kind, length(body) FROM documents WHERE category = ? ORDER BY name, kind;
+
+-- name: categories
+SELECT DISTINCT category FROM documents ORDER BY category;

@@ -1,0 +1,298 @@
+"""What happens inside a write transaction: batches are judged one after the other, their writes sent together.
+
+All preconditions are judged here, against what the batches before have made of the sessions, so a batch that
+fails has written nothing and needs no savepoint. Appends of all batches become one statement each for records,
+sessions and changes.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from statestore.engine import (
+    Change,
+    ChangeSession,
+    DeleteCategory,
+    DeleteDocument,
+    DeleteSession,
+    NewSession,
+    Outcome,
+    PutDocument,
+)
+from statestore.engines.judging import Item, Present, judge
+from statestore.engines.sqlite.places import MAX_SEQ, age_of, place_of
+from statestore.engines.sqlite.statements import SQL
+from statestore.jsontext import changed_members
+from statestore.records import column_of
+from statestore.timestamps import nanoseconds
+
+_FIELD_UPDATES = {
+    name: f"UPDATE sessions SET {name} = ? WHERE number = ?"  # noqa: S608 - our own names
+    for name in (
+        "active_seed_id",
+        "active_persona_id",
+        "project_id",
+        "parent_session_id",
+        "title",
+        "project",
+        "projects",
+    )
+}
+
+
+class Header:
+    """The row of a session, as the transaction has made it so far."""
+
+    __slots__ = (
+        "agents",
+        "created",
+        "events",
+        "id",
+        "next_seq",
+        "number",
+        "opening",
+        "size",
+        "updated",
+        "user_id",
+        "users",
+        "version",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        session_id: str,
+        user_id: str,
+        version: str,
+        created: str,
+        updated: str,
+        next_seq: int,
+        users: int,
+        agents: int,
+        events: int,
+        size: int,
+        opening: str | None,
+    ) -> None:
+        self.number = number
+        self.id = session_id
+        self.user_id = user_id
+        self.version = version
+        self.created = created
+        self.updated = updated
+        self.next_seq = next_seq
+        self.users = users
+        self.agents = agents
+        self.events = events
+        self.size = size
+        self.opening = opening
+
+    def count(self, column: int, by: int) -> None:
+        """Note that there are more records of a kind, or fewer."""
+        if column == 0:
+            self.users += by
+        elif column == 1:
+            self.agents += by
+        else:
+            self.events += by
+
+    def row(self) -> tuple[object, ...]:
+        """What goes back into the database."""
+        return (
+            self.version,
+            self.updated,
+            *age_of(nanoseconds(self.updated)),
+            self.next_seq,
+            self.users,
+            self.agents,
+            self.events,
+            self.size,
+            self.opening,
+            self.number,
+        )
+
+
+class Transaction:
+    """The writes of one transaction that somebody else begins and commits."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._execute = connection.execute
+        self._execute_many = connection.executemany
+        self._headers: dict[str, Header | None] = {}
+        self._touched: dict[int, Header] = {}
+        self._doomed: list[Header] = []
+        self._records: list[tuple[int, int, str]] = []
+        self._changes: list[tuple[int, int | None, int | None, int | None, int | None, str | None, str | None]] = []
+
+    def expect(self, batches: Iterable[Sequence[Change]]) -> None:
+        """Look up all sessions that some batches name, in one go."""
+        ids = {change.id for batch in batches for change in batch if isinstance(change, (ChangeSession, DeleteSession))}
+        if len(ids) > 1:
+            self._headers = dict.fromkeys(ids)
+            for row in self._execute(SQL["headers"], (msgspec.json.encode(list(ids)).decode(),)):
+                self._headers[row[1]] = Header(*row)
+
+    def make(self, batch: Sequence[Change]) -> list[Outcome]:
+        """Make a batch; raises `PreconditionFailed`, and has changed nothing, if it may not be made."""
+        judge(batch, self._find)
+        return [self._apply(change) for change in batch]
+
+    def flush(self) -> None:
+        """Send what was gathered."""
+        if self._doomed:
+            self._flush_doomed()
+        if self._records:
+            self._execute_many(SQL["insert_record"], self._records)
+            self._records = []
+        if self._touched:
+            self._execute_many(SQL["update_session"], [header.row() for header in self._touched.values()])
+            self._touched = {}
+        if self._changes:
+            self._execute_many(SQL["insert_change"], self._changes)
+            self._changes = []
+
+    # -- looking
+
+    def _find(self, item: Item) -> Present | None:
+        if item[0] == "session":
+            header = self._header(item[1])
+            return Present(header.version, header.user_id, header.created) if header else None
+        row = self._execute(SQL["document_version"], item[1:]).fetchone()
+        return Present(row[0]) if row else None
+
+    def _header(self, session_id: str) -> Header | None:
+        if session_id not in self._headers:
+            row = self._execute(SQL["header"], (session_id,)).fetchone()
+            self._headers[session_id] = Header(*row) if row else None
+        return self._headers[session_id]
+
+    # -- changing
+
+    def _apply(self, change: Change) -> Outcome:
+        if isinstance(change, ChangeSession):
+            return self._change_session(change)
+        match change:
+            case DeleteSession(session_id):
+                return self._delete_session(session_id)
+            case PutDocument(category, name, kind, body):
+                before, version = self._find(("document", category, name, kind)), new_version()
+                self._execute(SQL["put_document"], (category, name, kind, version, body))
+                return Outcome(before.version if before else None, version)
+            case DeleteDocument(category, name, kind):
+                before = self._find(("document", category, name, kind))
+                gone = self._execute(SQL["delete_document"], (category, name, kind)).rowcount
+                return Outcome(before.version if before else None, deleted=gone)
+            case DeleteCategory(category):
+                return Outcome(None, deleted=self._execute(SQL["delete_category"], (category,)).rowcount)
+
+    def _change_session(self, change: ChangeSession) -> Outcome:
+        header = self._header(change.id)
+        before = header.version if header else None
+        is_header = bool(header is None or change.set_fields or change.set_metadata or change.unset_metadata)
+        if header is None:
+            assert change.create is not None
+            header = self._create(change.id, change.create, change.updated)
+        if change.truncate_after is not None:
+            self._truncate(header, change.truncate_after)
+        seqs, first, last = self._append(header, change) if change.append else ((), None, None)
+        if change.set_fields:
+            self._set_fields(header, change.set_fields)
+        if change.set_metadata or change.unset_metadata:
+            self._change_metadata(header, change)
+        if nanoseconds(change.updated) > nanoseconds(header.updated):
+            header.updated = change.updated
+        header.version = new_version()
+        self._touched[header.number] = header
+        self._changes.append((header.number, first, last, change.truncate_after, is_header or None, None, None))
+        return Outcome(before, header.version, seqs)
+
+    def _create(self, session_id: str, new: NewSession, updated: str) -> Header:
+        self.flush()  # the id may be one that this transaction deletes
+        place_of(0, new.next_seq)
+        row = (session_id, new.user_id, new.created, updated, new.next_seq)
+        number = self._execute(SQL["insert_session"], row).lastrowid
+        assert number is not None
+        if new.layout is not None:
+            self._execute(SQL["put_layout"], (number, new.layout))
+        header = Header(
+            number, session_id, new.user_id, "", new.created, updated, new.next_seq, 0, 0, 0, len(b"{}"), None
+        )
+        self._headers[session_id] = header
+        return header
+
+    def _truncate(self, header: Header, after: int) -> None:
+        self.flush()
+        gone = place_of(header.number, min(max(after, -1), MAX_SEQ - 1) + 1), place_of(header.number, MAX_SEQ)
+        for kind, count, size in self._execute(SQL["size_beyond"], gone).fetchall():
+            header.count(kind, -count)
+            header.size -= size
+        self._execute(SQL["delete_records"], gone)
+        self._execute(SQL["delete_keys"], (header.number, after))
+
+    def _append(self, header: Header, change: ChangeSession) -> tuple[tuple[int, ...], int | None, int | None]:
+        """Add records; the number of each, and the first and the last number that is new."""
+        seqs: list[int] = []
+        first = last = None
+        for record in change.append:
+            seq = None if record.key is None else self._seq_of_key(header, record.key)
+            if seq is None:
+                seq = last = header.next_seq if record.seq is None else record.seq
+                first = seq if first is None else first
+                column = column_of(record.kind)
+                self._records.append((place_of(header.number, seq), column, record.body.decode()))
+                if record.key is not None:
+                    self._execute(SQL["insert_key"], (header.number, record.key, seq))
+                if record.opening is not None and header.opening is None:
+                    header.opening = record.opening
+                header.count(column, 1)
+                header.size += len(record.body)
+                header.next_seq = max(header.next_seq, seq + 1)
+            seqs.append(seq)
+        return tuple(seqs), first, last
+
+    def _seq_of_key(self, header: Header, key: str) -> int | None:
+        row = self._execute(SQL["seq_of_key"], (header.number, key)).fetchone()
+        return row[0] if row else None
+
+    def _set_fields(self, header: Header, fields: dict[str, str | None]) -> None:
+        for name, value in fields.items():
+            if name == "opening":
+                header.opening = value
+            else:
+                self._execute(_FIELD_UPDATES[name], (value, header.number))
+
+    def _change_metadata(self, header: Header, change: ChangeSession) -> None:
+        row = self._execute(SQL["metadata"], (header.number,)).fetchone()
+        old = row[0].encode() if row else b"{}"
+        new = changed_members(old, change.set_metadata, change.unset_metadata)
+        self._execute(SQL["put_metadata"], (header.number, new.decode()))
+        header.size += len(new) - len(old)
+
+    def _delete_session(self, session_id: str) -> Outcome:
+        header = self._header(session_id)
+        if header is None:
+            return Outcome(None)
+        self._doomed.append(header)
+        self._headers[session_id] = None
+        return Outcome(header.version, deleted=1)
+
+    def _flush_doomed(self) -> None:
+        """Delete sessions, in the order in which their records lie in the file."""
+        doomed, self._doomed = sorted(self._doomed, key=lambda header: header.number), []
+        self.flush()
+        numbers = [(header.number,) for header in doomed]
+        ranges = [(place_of(header.number, 0), place_of(header.number, MAX_SEQ)) for header in doomed]
+        self._execute_many(SQL["delete_records"], ranges)
+        self._execute_many(SQL["delete_keys"], [(number, -1) for (number,) in numbers])
+        self._execute_many(SQL["delete_extras"], numbers)
+        self._execute_many(SQL["delete_session"], numbers)
+        gone = [(header.number, None, None, None, None, header.id, header.user_id) for header in doomed]
+        self._execute_many(SQL["insert_change"], gone)
+
+
+def new_version() -> str:
+    """A version that was never used before."""
+    return os.urandom(8).hex()

@@ -1,0 +1,11 @@
+"""``sqlite:`` keeps the engine contract."""
+
+from __future__ import annotations
+
+from statestore.conformance import EngineContract
+
+
+class TestSqliteEngine(EngineContract):
+    """Every promise."""
+
+    url = "sqlite:{place}.db"
