@@ -24,6 +24,7 @@ NAMES = [
     "CorruptData",
     "CorruptDocument",
     "CorruptSession",
+    "CursorExpired",
     "Document",
     "DocumentConflict",
     "DocumentInfo",
@@ -38,11 +39,13 @@ NAMES = [
     "InvalidValue",
     "NameTaken",
     "NotSupported",
+    "Notice",
     "Problem",
     "PruneConfig",
     "PruneThrottle",
     "ReadOnlyStore",
     "Record",
+    "SearchHit",
     "Session",
     "SessionConflict",
     "SessionId",
@@ -92,6 +95,7 @@ def test_the_two_faces_are_the_same(plain: type, asynchronous: type) -> None:
     assert set(public_members(plain)) == set(public_members(asynchronous))
     own_return_types = {"open": ("StateStore", "Opening"), "batch": ("BatchBlock", "AsyncBatchBlock")}
     own_return_types["for_user"] = ("UserStore", "AsyncUserStore")
+    own_return_types["watch"] = ("Iterator[Notice]", "AsyncIterator[Notice]")
     for name, member in public_members(plain).items():
         original = getattr(asynchronous, name)
         if isinstance(member, property):

@@ -1,6 +1,6 @@
-"""Durable sessions and state for AI agents: one API over memory and files.
+"""Durable sessions and state for AI agents: one API over SQLite, files and memory.
 
-``StateStore.open("file:state")`` opens a store for plain code, ``AsyncStateStore.open(…)`` one for event loops.
+``StateStore.open("state.db")`` opens a store for plain code, ``AsyncStateStore.open(…)`` one for event loops.
 A `Session` holds a conversation; ``store.save_session(session)`` sends what changed in it.
 """
 
@@ -9,6 +9,7 @@ from statestore.errors import (
     CorruptData,
     CorruptDocument,
     CorruptSession,
+    CursorExpired,
     DocumentConflict,
     InvalidCursor,
     InvalidName,
@@ -25,6 +26,7 @@ from statestore.errors import (
 )
 from statestore.history import History
 from statestore.names import SessionId
+from statestore.notices import Notice
 from statestore.opening import Durability
 from statestore.pruning import Doomed, PruneConfig, PruneThrottle
 from statestore.records import AgentResponse, Event, Record, UserMessage
@@ -32,7 +34,7 @@ from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore, AsyncUserStore
 from statestore.store.batch import Batch
 from statestore.store.plain import StateStore, UserStore
-from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SessionSummary
+from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary
 from statestore.timeline import TimelineEntry
 
 __version__ = "0.1.0"
@@ -45,6 +47,7 @@ __all__ = [
     "CorruptData",
     "CorruptDocument",
     "CorruptSession",
+    "CursorExpired",
     "Document",
     "DocumentConflict",
     "DocumentInfo",
@@ -59,11 +62,13 @@ __all__ = [
     "InvalidValue",
     "NameTaken",
     "NotSupported",
+    "Notice",
     "Problem",
     "PruneConfig",
     "PruneThrottle",
     "ReadOnlyStore",
     "Record",
+    "SearchHit",
     "Session",
     "SessionConflict",
     "SessionId",

@@ -10,6 +10,7 @@ from typing import Final, Literal, Protocol
 from msgspec import Struct
 
 from statestore.errors import StateStoreError
+from statestore.searching import Term
 from statestore.stored import (
     OPTIONAL_FIELDS,
     Cursor,
@@ -17,7 +18,9 @@ from statestore.stored import (
     DocumentInfo,
     DocumentKind,
     Problem,
+    SearchHit,
     SessionSummary,
+    StoredNotice,
     StoredSession,
     Version,
 )
@@ -250,4 +253,75 @@ class Engine(Protocol):
 
     async def check(self) -> list[Problem]:
         """Everything that is wrong with what is stored. Changes nothing."""
+        ...
+
+
+# -- What an engine may offer besides. The store looks for the method, and says which engines have it if it is missing.
+
+
+class GroupCommits(Protocol):
+    """Makes many callers' batches together, with one flush: group commit."""
+
+    async def commit_group(self, batches: Sequence[Sequence[Change]]) -> list[list[Outcome] | Exception]:
+        """Make each batch wholly or not at all, as if in this order; its outcomes, or why it was not made.
+
+        A batch that cannot be made takes no other one down.
+        """
+        ...
+
+
+class SearchQuery(Struct, frozen=True):
+    """What to look for, in whose sessions, from where, how much."""
+
+    terms: tuple[Term, ...]
+    """All of them must occur in one record, or in one title; there is at least one."""
+    user_id: str | None = None
+    project_id: str | None = None
+    after: str | None = None
+    """The ``cursor`` of a hit; `InvalidCursor` if it is none."""
+    limit: int = 50
+
+
+class Searches(Protocol):
+    """Finds records and titles by their words."""
+
+    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
+        """Hits, best first. Sees everything that was acknowledged before it was called."""
+        ...
+
+    async def update_search_index(self) -> None:
+        """Bring the index up to date now: what was deleted leaves no words behind."""
+        ...
+
+
+class ChangePage(Struct, frozen=True):
+    """Some of what happened, in order, and where to go on."""
+
+    notices: list[StoredNotice]
+    cursor: str
+
+
+class Watches(Protocol):
+    """Tells what happened to sessions since some moment, whoever did it."""
+
+    async def change_cursor(self) -> str:
+        """The present moment: what happens from now on comes after it."""
+        ...
+
+    async def read_changes(
+        self, after: str, *, session_id: str | None = None, user_id: str | None = None, limit: int = 500
+    ) -> ChangePage:
+        """What happened after a cursor: about ``limit`` notices at most, none if nothing did.
+
+        Every record once, unless it was removed again; several changes of a session's fields may be told as one.
+        `CursorExpired` if the cursor is older than what is kept, `InvalidCursor` if it is none.
+        """
+        ...
+
+
+class BacksUp(Protocol):
+    """Copies itself while it is in use."""
+
+    async def backup(self, to: str) -> None:
+        """Write a copy to a path where nothing is yet: whole, of one moment, verified."""
         ...

@@ -5,6 +5,7 @@
     │   └── NameTaken          two names that this file system cannot tell apart
     ├── InvalidValue           a value that could not be read back everywhere          (ValueError)
     │   └── InvalidCursor      a cursor that this store did not give out
+    │       └── CursorExpired  a cursor of a watch, from before what the store still remembers
     ├── SessionNotFound        the session is not there (any more)                     (LookupError)
     ├── WrongUser              the session belongs to somebody else                    (PermissionError)
     ├── SessionConflict        a rewrite of a session that changed meanwhile
@@ -40,7 +41,11 @@ class InvalidValue(StateStoreError, ValueError):
 
 
 class InvalidCursor(InvalidValue):
-    """A cursor is not one that ``summary.cursor`` gave out."""
+    """A cursor is not one that this store gave out."""
+
+
+class CursorExpired(InvalidCursor):
+    """A watch cannot go on from this cursor: changes since then are forgotten. Load anew, and watch from now on."""
 
 
 class SessionNotFound(StateStoreError, LookupError):

@@ -7,8 +7,9 @@ event loops; `statestore.bridge` is the counterpart for those.
 from __future__ import annotations
 
 import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar, cast
 
@@ -54,6 +55,10 @@ class Host(ABC):
     async def drain(self) -> None:
         """Wait for all that was spawned."""
 
+    @abstractmethod
+    async def pause(self, seconds: float) -> None:
+        """Do nothing for a while."""
+
 
 def step(coroutine: Coroutine[Any, Any, T]) -> T:
     """The result of a coroutine that never suspends."""
@@ -63,6 +68,20 @@ def step(coroutine: Coroutine[Any, Any, T]) -> T:
         return finished.value
     coroutine.close()
     raise NotSupported("this engine needs an event loop: use AsyncStateStore")
+
+
+def stepped(notices: AsyncIterator[T]) -> Iterator[T]:
+    """The items of an asynchronous iterator that never suspends."""
+    generator = cast("AsyncGenerator[T, None]", notices)
+    try:
+        while True:
+            try:
+                item = step(anext(generator))
+            except StopAsyncIteration:
+                return
+            yield item
+    finally:
+        step(generator.aclose())
 
 
 class PlainHost(Host):
@@ -91,6 +110,9 @@ class PlainHost(Host):
     async def drain(self) -> None:
         for thread in list(self._threads):
             thread.join()
+
+    async def pause(self, seconds: float) -> None:
+        time.sleep(seconds)  # noqa: ASYNC251 - in plain code the caller's thread is what waits
 
 
 def given_turn(session: Session, is_ours: Callable[[Any], bool], make: Callable[[], Any]) -> Any:

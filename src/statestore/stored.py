@@ -249,3 +249,35 @@ class Problem(Struct, frozen=True):
     where: str
     what: str
     advice: str
+
+
+class SearchHit(Struct, frozen=True):
+    """A place where a search found its words: a record of a session, or the session's title."""
+
+    session_id: str
+    seq: int | None
+    """The record's number; ``None`` if the words are in the title."""
+    kind: str
+    """``user``, ``agent``, the event's own kind, or ``title``."""
+    snippet: str
+    """A piece of the text around the words."""
+    marks: tuple[tuple[int, int], ...]
+    """Where in the snippet the words are: pairs of start and end."""
+    user_id: str
+    title: str | None
+    cursor: str
+    """Where a search that ended with this hit goes on: ``search_sessions(…, after=hit.cursor)``."""
+
+
+What = Literal["record", "session", "rewound", "deleted"]
+
+
+class StoredNotice(Struct, frozen=True):
+    """Something that happened to a session, as an engine tells it."""
+
+    session_id: str
+    what: What
+    cursor: str
+    seq: int | None = None
+    """The number of the record that was added, or of the last one that was left by a rewind."""
+    record: StoredRecord | None = None

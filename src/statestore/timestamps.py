@@ -21,9 +21,17 @@ _FIRST_MICROSECOND = -((_EPOCH - datetime.min.replace(tzinfo=UTC)) // timedelta(
 _LAST_MICROSECOND = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
-@lru_cache(maxsize=4096)
 def nanoseconds(text: str) -> int:
     """Nanoseconds since 1970 of an RFC 3339 text; `InvalidValue` if it is none."""
+    if len(text) == 27 and text[19] == "." and text[26] == "Z" and text.isascii():  # the form that we write
+        digits = text[20:26]
+        if digits.isdigit():
+            return _parsed(text[:19] + "Z") + int(digits) * 1000
+    return _parsed(text)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> int:
     match = _RFC3339.fullmatch(text)
     if match is None:
         raise InvalidValue(f"{text[:60]!r} is not an RFC 3339 timestamp with an offset, like 2026-01-31T12:00:00Z")
@@ -68,7 +76,15 @@ def text_of(moment: datetime) -> str:
 
 def text_of_micros(micros: int) -> str:
     """Microseconds since 1970 as text."""
-    return text_of(_EPOCH + timedelta(microseconds=micros))
+    seconds, rest = divmod(micros, 1_000_000)
+    if rest % 1000:
+        return f"{_second_text(seconds)}.{rest:06}Z"
+    return f"{_second_text(seconds)}.{rest // 1000:03}Z" if rest else f"{_second_text(seconds)}Z"
+
+
+@lru_cache(maxsize=64)
+def _second_text(seconds: int) -> str:
+    return text_of(_EPOCH + timedelta(seconds=seconds))[:-1]
 
 
 def now_text() -> str:

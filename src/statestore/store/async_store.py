@@ -5,15 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, cast
 
-from statestore.engine import DeleteSession, Engine, PreconditionFailed, Requires, SessionQuery
+from statestore.engine import (
+    BacksUp,
+    DeleteSession,
+    Engine,
+    PreconditionFailed,
+    Requires,
+    Searches,
+    SessionQuery,
+)
 from statestore.errors import StoreClosed
 from statestore.host import Host
 from statestore.jsontext import check_label
 from statestore.opening import Durability, engine_for
 from statestore.pruning import PruneThrottle, UserThrottles
 from statestore.store.batch import AsyncBatchBlock, Batch, Drafted
+from statestore.store.capabilities import capable
 from statestore.store.clearing import CHUNK, SessionClearer
 from statestore.store.documents import AsyncDocuments
 from statestore.store.failures import explained
@@ -57,7 +66,7 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
         durability: Durability = "full",
         prune_cooldown_secs: float = 60,
     ) -> Opening:
-        """Open a store: a URL (``file:DIR``, ``memory:``), a path, or an engine.
+        """Open a store: a URL (``sqlite:FILE``, ``file:DIR``, ``memory:``), a path, or an engine.
 
         ``create=False`` refuses a store that is not there; ``read_only=True`` writes nothing at all.
         ``durability="relaxed"`` survives a killed process but not a power cut. ``prune_cooldown_secs`` is how often
@@ -126,11 +135,17 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
             except PreconditionFailed:
                 continue  # deleted and created anew by somebody else in between: look again
             erased += sum(outcome.deleted for outcome in outcomes)
+        if hasattr(self._engine, "update_search_index"):
+            await cast("Searches", self._engine).update_search_index()
         return erased
 
     async def check(self) -> list[Problem]:
         """Look at everything that is stored; what is wrong, where, and what to do. Changes nothing."""
         return await self._engine.check()
+
+    async def backup(self, to: str | os.PathLike[str]) -> None:
+        """Copy the store to a new file while it is in use; the copy is of one moment, and was read back and checked."""
+        await cast("BacksUp", capable(self._engine, "backup")).backup(os.fspath(to))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.url}>"

@@ -12,7 +12,7 @@ from statestore.errors import StoreUnavailable
 from statestore.host import Host
 from statestore.pruning import Doomed, PruneConfig, PruneThrottle, check_config, doomed
 from statestore.session import Session
-from statestore.store.branching import SessionBrancher
+from statestore.store.watching import SessionWatcher
 from statestore.stored import SessionSummary
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ CHUNK: Final = 500
 """How many sessions are deleted at once; other writers get their turn in between."""
 
 
-class SessionClearer(SessionBrancher):
+class SessionClearer(SessionWatcher):
     """Prunes."""
 
     def __init__(self, host: Host, owner: str | None, throttle: PruneThrottle) -> None:
@@ -69,12 +69,12 @@ class SessionClearer(SessionBrancher):
     async def _delete_unchanged(self, summaries: Sequence[SessionSummary]) -> int:
         """Delete sessions that are still at the version they were listed with; how many were."""
         size = CHUNK if self._engine.atomic_scope == "store" else 1
-        by_id = sorted(summaries, key=lambda summary: summary.id)
+        as_created = sorted(summaries, key=lambda summary: summary.created_text)  # as they lie in a database
         pruned = 0
-        for start in range(0, len(by_id), size):
+        for start in range(0, len(as_created), size):
             chunk = [
                 DeleteSession(summary.id, Requires(version=summary.version, owner=self._owner))
-                for summary in by_id[start : start + size]
+                for summary in as_created[start : start + size]
             ]
             try:
                 pruned += await self._delete_chunk(chunk)

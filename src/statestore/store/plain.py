@@ -6,12 +6,13 @@ Nothing is decided here. A test compares the signatures, and the docstrings are 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeVar, overload
 
 from statestore.engine import Engine
-from statestore.host import Host, PlainHost, step
+from statestore.host import Host, PlainHost, step, stepped
+from statestore.notices import Notice
 from statestore.opening import Durability, engine_for
 from statestore.pruning import Doomed, PruneConfig
 from statestore.records import Record
@@ -19,7 +20,8 @@ from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore, AsyncUserStore
 from statestore.store.batch import BatchBlock
 from statestore.store.clearing import SessionClearer
-from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SessionSummary
+from statestore.store.searching import HITS
+from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary
 from statestore.timeline import TimelineEntry
 
 T = TypeVar("T")
@@ -125,6 +127,25 @@ class Sessions:
     def rewind_session(self, session_id: str, *, to: int) -> list[TimelineEntry]:
         return step(self._sessions.rewind_session(session_id, to=to))
 
+    def search_sessions(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        project_id: str | None = None,
+        limit: int = HITS,
+        after: str | None = None,
+    ) -> list[SearchHit]:
+        return step(
+            self._sessions.search_sessions(query, user_id=user_id, project_id=project_id, limit=limit, after=after)
+        )
+
+    def change_cursor(self) -> str:
+        return step(self._sessions.change_cursor())
+
+    def watch(self, session_id: str | None = None, *, after: str | None = None) -> Iterator[Notice]:
+        return stepped(self._sessions.watch(session_id, after=after))
+
     @overload
     def prune_sessions(self, config: PruneConfig | None = None, *, dry_run: Literal[False] = False) -> int: ...
     @overload
@@ -148,7 +169,7 @@ class UserStore(Sessions):
 
 @_documented_by(AsyncStateStore)
 class StateStore(Sessions):
-    """Durable sessions and documents, for plain code: ``with StateStore.open("file:state") as store:``.
+    """Durable sessions and documents, for plain code: ``with StateStore.open("state.db") as store:``.
 
     A store may be used from many threads at once. `AsyncStateStore` has the same methods for event loops.
     """
@@ -170,7 +191,7 @@ class StateStore(Sessions):
         durability: Durability = "full",
         prune_cooldown_secs: float = 60,
     ) -> StateStore:
-        """Open a store: a URL (``file:DIR``, ``memory:``), a path, or an engine.
+        """Open a store: a URL (``sqlite:FILE``, ``file:DIR``, ``memory:``), a path, or an engine.
 
         ``create=False`` refuses a store that is not there; ``read_only=True`` writes nothing at all.
         ``durability="relaxed"`` survives a killed process but not a power cut. ``prune_cooldown_secs`` is how often
@@ -207,6 +228,9 @@ class StateStore(Sessions):
 
     def check(self) -> list[Problem]:
         return step(self._store.check())
+
+    def backup(self, to: str | os.PathLike[str]) -> None:
+        return step(self._store.backup(to))
 
     def save_markdown(self, category: str, name: str, content: str, *, if_version: str | None = None) -> str:
         return step(self._store.save_markdown(category, name, content, if_version=if_version))

@@ -82,7 +82,7 @@ class FilesEngine:
     @contextmanager
     def _reading(self) -> Generator[None]:
         """A call that reads: of an open store, with no batch half made, and with errors of ours."""
-        with self._usage.call(), _as_unavailable(self._path):
+        with self._usage, _as_unavailable(self._path):
             self._wait_for_batch()
             yield
 
@@ -100,7 +100,7 @@ class FilesEngine:
         check_batch(batch)
         if not batch:
             return []
-        with self._usage.call(), _as_unavailable(self._path):
+        with self._usage, _as_unavailable(self._path):
             if len(batch) == 1 and not isinstance(batch[0], DeleteCategory):
                 return [self._committer.commit_one(batch[0])]
             return self._batches.commit_all(batch)

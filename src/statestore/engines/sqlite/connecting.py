@@ -77,7 +77,8 @@ class DatabaseFile:
             identity = status.st_dev, status.st_ino
         except OSError as error:
             raise StoreUnavailable(
-                f"{self.path} is gone ({error.strerror}) while the store is open: put the file back, or open the store anew"
+                f"{self.path} is gone while the store is open ({error.strerror}): put the file back, "
+                "or open the store anew"
             ) from error
         if identity != self._identity:
             raise StoreUnavailable(

@@ -8,20 +8,33 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from statestore.engine import AtomicScope, Change, DocumentQuery, Outcome, RunsIn, SessionQuery
+from statestore.engine import (
+    AtomicScope,
+    Change,
+    ChangePage,
+    DocumentQuery,
+    Outcome,
+    RunsIn,
+    SearchQuery,
+    SessionQuery,
+)
 from statestore.engines.judging import check_batch
 from statestore.engines.sqlite import listing, reading
+from statestore.engines.sqlite.backing_up import back_up
 from statestore.engines.sqlite.checking import check_everything
 from statestore.engines.sqlite.connecting import DatabaseFile, Journal
 from statestore.engines.sqlite.failures import explained
+from statestore.engines.sqlite.finding import search
 from statestore.engines.sqlite.gathering import Batch, Result
+from statestore.engines.sqlite.indexing import forget_memory, index_in_memory, index_some, is_up_to_date
 from statestore.engines.sqlite.migrating import MIGRATIONS, check_schema, migrate
 from statestore.engines.sqlite.pool import ConnectionPool
 from statestore.engines.sqlite.turns import Turnstile
+from statestore.engines.sqlite.watching import present_cursor, read_changes
 from statestore.engines.sqlite.writer import Writer
 from statestore.engines.usage import Usage
 from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
-from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SessionSummary, StoredSession
+from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
 
 TIMEOUT: Final = 30.0
 CHANGES_KEPT: Final = 100_000
@@ -52,6 +65,8 @@ class SqliteEngine:
             raise InvalidValue(f"durability is 'full' or 'relaxed', not {durability!r}")
         if journal not in ("auto", "wal", "rollback"):
             raise InvalidValue(f"journal is 'auto', 'wal' or 'rollback', not {journal!r}")
+        if changes_kept < 1:
+            raise InvalidValue(f"changes_kept is a whole number from 1 up, not {changes_kept!r}")
         if not 0 <= timeout <= 2_000_000:
             raise InvalidValue(f"timeout is a number of seconds from 0 up, not {timeout!r}")
         with explained(os.fspath(path), timeout):  # a relative path in a directory that was removed
@@ -80,7 +95,7 @@ class SqliteEngine:
                     self._check_readable()
                 else:
                     self._turns.open()
-                    with self._turns.turn(), self._pool.writer() as connection:
+                    with self._turns.turn(), self._pool.connection() as connection:
                         check_schema(connection, self._path)
                         self._file.set_journal(connection)
                         migrate(connection, self._path)
@@ -91,7 +106,7 @@ class SqliteEngine:
         self._usage.open()
 
     def _check_readable(self) -> None:
-        with self._pool.reader() as connection:
+        with self._pool.connection() as connection:
             version = check_schema(connection, self._path)
         if version == 0:
             raise StoreUnavailable(f"{self._path} holds no store yet, and read_only=True makes none")
@@ -112,7 +127,7 @@ class SqliteEngine:
     # -- writing ---------------------------------------------------------------------------------------------
 
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
-        (result,) = await self.commit_group([batch])
+        (result,) = await self.commit_group((batch,))
         if isinstance(result, Exception):
             raise result
         return result
@@ -120,17 +135,25 @@ class SqliteEngine:
     async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
         if self._read_only:
             raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
-        for batch in batches:
-            check_batch(batch)
-        with self._usage.call():
-            return self._writer.commit(batches)
+        refused: dict[int, Exception] = {}
+        for index, batch in enumerate(batches):
+            try:
+                check_batch(batch)
+            except InvalidValue as error:
+                refused[index] = error
+        with self._usage:
+            if not refused:
+                return self._writer.commit(batches)
+            sound = [batch for index, batch in enumerate(batches) if index not in refused]
+            results = iter(self._writer.commit(sound) if sound else [])
+        return [refused.get(index) or next(results) for index in range(len(batches))]
 
     # -- reading ---------------------------------------------------------------------------------------------
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:
         """A connection to read with, while the store is open, and with errors of ours."""
-        with self._usage.call(), explained(self._path, self._file.timeout), self._pool.reader() as connection:
+        with self._usage, explained(self._path, self._file.timeout), self._pool.connection() as connection:
             self._file.check_is_there()
             yield connection
 
@@ -159,6 +182,54 @@ class SqliteEngine:
     async def list_categories(self, prefix: str = "") -> list[str]:
         with self._reading() as connection:
             return reading.list_categories(connection, prefix)
+
+    # -- searching -------------------------------------------------------------------------------------------
+
+    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
+        if self._read_only:
+            return self._search_only(query)
+        await self.update_search_index()
+        with self._reading() as connection:
+            return search(connection, query)
+
+    async def update_search_index(self) -> None:
+        if self._read_only:
+            raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
+        while True:
+            with self._reading() as connection:
+                if is_up_to_date(connection):
+                    return
+            with self._usage, explained(self._path, self._file.timeout):
+                self._writer.write(index_some)
+
+    def _search_only(self, query: SearchQuery) -> list[SearchHit]:
+        """Search without bringing the index up to date: with one in memory, if the one in the file is behind."""
+        with self._reading() as connection:
+            if is_up_to_date(connection):
+                return search(connection, query)
+            index_in_memory(connection)
+            try:
+                return search(connection, query)
+            finally:
+                forget_memory(connection)
+
+    # -- watching --------------------------------------------------------------------------------------------
+
+    async def change_cursor(self) -> str:
+        with self._reading() as connection:
+            return present_cursor(connection)
+
+    async def read_changes(
+        self, after: str, *, session_id: str | None = None, user_id: str | None = None, limit: int = 500
+    ) -> ChangePage:
+        with self._reading() as connection:
+            return read_changes(connection, after, session_id, user_id, limit)
+
+    # -- caring ----------------------------------------------------------------------------------------------
+
+    async def backup(self, to: str) -> None:
+        with self._reading() as connection:
+            back_up(connection, to)
 
     async def check(self) -> list[Problem]:
         with self._reading() as connection:

@@ -110,3 +110,53 @@ SELECT name, kind, length(body) FROM documents WHERE category = ? ORDER BY name,
 
 -- name: categories
 SELECT DISTINCT category FROM documents ORDER BY category;
+
+-- Searching ----------------------------------------------------------------------------------------------------------
+
+-- name: indexing_state
+SELECT change, swept, (SELECT min(change) FROM changes), (SELECT max(change) FROM changes) FROM indexing;
+
+-- name: set_indexing_state
+UPDATE indexing SET change = ?, swept = ?;
+
+-- name: changes_to_index
+SELECT change, number, rewound_to, gone_id IS NOT NULL FROM changes WHERE change > ? ORDER BY change LIMIT ?;
+
+-- name: sessions_to_index
+SELECT number FROM sessions WHERE number > ? ORDER BY number LIMIT ?;
+
+-- name: indexed_session
+SELECT sessions.title, indexed.seq, indexed.title
+FROM sessions LEFT JOIN indexed ON indexed.number = sessions.number WHERE sessions.number = ?;
+
+-- name: records_to_index
+SELECT place, kind, body FROM records WHERE place BETWEEN ? AND ? ORDER BY place LIMIT ?;
+
+-- name: set_indexed
+INSERT INTO indexed (number, seq, title) VALUES (?, ?, ?)
+ON CONFLICT (number) DO UPDATE SET seq = excluded.seq, title = excluded.title;
+
+-- name: lower_indexed
+UPDATE indexed SET seq = min(seq, ?) WHERE number = ?;
+
+-- name: forget_indexed
+DELETE FROM indexed WHERE number = ?;
+
+-- name: found_record
+SELECT id, user_id, coalesce(title, opening), kind, body
+FROM records JOIN sessions ON number = place >> 32 WHERE place = ?;
+
+-- name: found_title
+SELECT id, user_id, coalesce(title, opening), title FROM sessions WHERE number = ? AND title IS NOT NULL;
+
+-- Watching -----------------------------------------------------------------------------------------------------------
+
+-- name: changes_kept
+SELECT min(change), max(change) FROM changes;
+
+-- name: changes
+SELECT change, number, first, last, rewound_to, is_header, gone_id, gone_user, id, user_id
+FROM changes LEFT JOIN sessions USING (number) WHERE change > ? ORDER BY change LIMIT ?;
+
+-- name: added_records
+SELECT place, kind, body FROM records WHERE place BETWEEN ? AND ?;

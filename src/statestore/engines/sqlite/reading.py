@@ -70,10 +70,10 @@ def _numbering(kinds: str, places: range | list[int], keys: dict[int, str]) -> C
     """The numbers of records that follow each other, worked out when somebody asks."""
 
     def numbering(_: DecodedRecords) -> Numbering:
-        columns: dict[str, list[int]] = {"0": [], "1": [], "2": []}
-        for kind, place in zip(kinds, places, strict=True):
+        columns: tuple[list[int], list[int], list[int]] = ([], [], [])
+        for kind, place in zip(map(int, kinds), places, strict=True):
             columns[kind].append(seq_of(place))
-        return Numbering(*columns.values(), keys)
+        return Numbering(*columns, keys)
 
     return numbering
 

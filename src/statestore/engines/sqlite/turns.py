@@ -50,15 +50,23 @@ class Turnstile:
         if was_open:
             self.open()
 
-    @contextmanager
-    def turn(self) -> Generator[None]:
-        """Held while writing; `StoreUnavailable` if others do not let go in time."""
+    def take(self) -> None:
+        """Wait for the turn; `StoreUnavailable` if others do not let go in time."""
         if time.monotonic() > self._share_ends or not _try(self._turn):
             self._queue_up()
+
+    def hand_on(self) -> None:
+        """Let others write."""
+        fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    @contextmanager
+    def turn(self) -> Generator[None]:
+        """Held while writing."""
+        self.take()
         try:
             yield
         finally:
-            fcntl.flock(self._turn, fcntl.LOCK_UN)
+            self.hand_on()
 
     def _queue_up(self) -> None:
         fcntl.flock(self._gate, fcntl.LOCK_EX)

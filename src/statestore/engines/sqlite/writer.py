@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeVar
 
 from statestore.engine import PreconditionFailed
 from statestore.engines.sqlite.connecting import DatabaseFile
@@ -18,6 +18,7 @@ from statestore.engines.sqlite.turns import Turnstile
 from statestore.engines.sqlite.writing import Transaction
 from statestore.errors import StateStoreError
 
+T = TypeVar("T")
 COMMITS_BETWEEN_CHECKPOINTS: Final = 500
 WAL_IS_LARGE: Final = 32 * 1024 * 1024
 
@@ -46,20 +47,29 @@ class Writer:
 
     def _make(self, batches: list[Batch]) -> list[Result]:
         try:
-            with self._turns.turn(), self._pool.writer() as connection:
-                self._file.check_is_there()
-                results = self._in_one_transaction(connection, batches)
-                self._commits += 1
-                if self._commits >= COMMITS_BETWEEN_CHECKPOINTS:
-                    self._commits = 0
-                    self._tidy(connection)
-                return results
+            self._turns.take()
+            try:
+                return self._with_connection(batches)
+            finally:
+                self._turns.hand_on()
         except (sqlite3.Error, OSError) as error:
             failure = explanation(error, self._file.path, self._file.timeout)
             failure.__cause__ = error
             return [failure for _ in batches]
         except StateStoreError as error:
             return [error for _ in batches]
+
+    def _with_connection(self, batches: list[Batch]) -> list[Result]:
+        connection = self._pool.lend()
+        is_sound = False
+        try:
+            self._file.check_is_there()
+            results = self._in_one_transaction(connection, batches)
+            self._count(connection)
+            is_sound = True
+            return results
+        finally:
+            self._pool.give_back(connection, is_sound=is_sound)
 
     def _in_one_transaction(self, connection: sqlite3.Connection, batches: list[Batch]) -> list[Result]:
         """Make all batches together; or, if that fails for any of them, each one alone."""
@@ -95,14 +105,30 @@ class Writer:
             return error
         return result
 
+    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do something else in a transaction, in turn with others."""
+        with self._turns.turn(), self._pool.connection() as connection:
+            self._file.check_is_there()
+            connection.execute("BEGIN IMMEDIATE")
+            result = work(connection)
+            connection.execute("COMMIT")
+            self._count(connection)
+            return result
+
     # -- keeping the file in order
 
     def checkpoint_if_large(self) -> None:
         """When a store is opened: write back a log that others left behind."""
         with suppress(FileNotFoundError):
             if os.stat(f"{self._file.path}-wal").st_size > WAL_IS_LARGE:
-                with self._turns.turn(), self._pool.writer() as connection:
+                with self._turns.turn(), self._pool.connection() as connection:
                     self._checkpoint(connection)
+
+    def _count(self, connection: sqlite3.Connection) -> None:
+        self._commits += 1
+        if self._commits >= COMMITS_BETWEEN_CHECKPOINTS:
+            self._commits = 0
+            self._tidy(connection)
 
     def _tidy(self, connection: sqlite3.Connection) -> None:
         """Now and then, with the turn held: forget old changes, write the log back."""

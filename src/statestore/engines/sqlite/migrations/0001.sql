@@ -71,18 +71,19 @@ CREATE TABLE documents (
 ) STRICT;
 
 -- The words of records and titles, by place; a title's has the sequence number 0. Filled when a search asks for it.
-CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'ascii');
+CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'ascii'); -- as engines/fulltext.py has it
 
--- How far each session is in the index of words, and the title it has there.
+-- How far each session is in the index of words, and the title that it has there.
 CREATE TABLE indexed (
     number INTEGER PRIMARY KEY,
     seq    INTEGER NOT NULL,
     title  TEXT
 ) STRICT;
 
--- The last change that the index of words has seen.
-CREATE TABLE indexed_through (
+-- How far the index of words is: the last change that it has seen, and, while it is made anew, the last session.
+CREATE TABLE indexing (
     one    INTEGER PRIMARY KEY CHECK (one = 1),
-    change INTEGER NOT NULL
+    change INTEGER NOT NULL,
+    swept  INTEGER
 ) STRICT;
-INSERT INTO indexed_through VALUES (1, 0);
+INSERT INTO indexing VALUES (1, 0, NULL);

@@ -1,0 +1,101 @@
+"""The host of `AsyncStateStore`: engines that block are made fit for an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, cast
+
+from statestore.bridge.workers import Workers
+from statestore.bridge.writer import GroupWriter
+from statestore.engine import Change, Engine, GroupCommits, Outcome, RunsIn
+from statestore.errors import StoreClosed
+from statestore.host import Host, given_turn, step
+from statestore.session import Session
+
+
+class WorkerEngine:
+    """An engine that blocks, with every call handed to a thread. It offers what the engine offers."""
+
+    runs_in: RunsIn = "loop"
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._workers = Workers()
+        self._writer = GroupWriter(cast("GroupCommits", engine)) if hasattr(engine, "commit_group") else None
+        self._process = os.getpid()
+
+    def __getattr__(self, name: str) -> Any:
+        """The engine's own attribute; a method of it runs in a worker."""
+        found: Any = getattr(self._engine, name)
+        if not callable(found):
+            return found
+
+        def call(*args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
+            self._check_process()
+            return self._workers.run(cast("Coroutine[Any, Any, Any]", found(*args, **kwargs)))
+
+        return call
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise StoreClosed("this store was opened before a fork: open one of its own in the child process")
+
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        self._check_process()
+        if self._writer is None:
+            return await self._workers.run(self._engine.commit(batch))
+        return await self._writer.commit(batch)
+
+    async def open(self) -> None:
+        try:
+            await self._workers.run(self._engine.open())
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        self._check_process()
+        try:
+            await self._workers.run(self._engine.close())
+        except asyncio.CancelledError:
+            step(self._engine.close())  # it may have been withdrawn; closing twice is closing once
+            raise
+        finally:
+            self._workers.stop()
+            if self._writer is not None:
+                self._writer.stop()
+
+
+class _LoopTurn(asyncio.Lock):
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self.loop = loop
+
+
+class LoopHost(Host):
+    """Runs the store in the event loop that opened it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = cast("Engine", WorkerEngine(engine)) if engine.runs_in == "worker" else engine
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def turn(self, session: Session) -> AbstractAsyncContextManager[None]:
+        loop = asyncio.get_running_loop()
+        return given_turn(
+            session, lambda turn: isinstance(turn, _LoopTurn) and turn.loop is loop, lambda: _LoopTurn(loop)
+        )
+
+    def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        task = asyncio.create_task(work(), name="statestore-background")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def drain(self) -> None:
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

@@ -1,0 +1,63 @@
+"""A few threads for calls that block."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Coroutine
+from queue import SimpleQueue
+from typing import Any, Final, TypeVar
+
+from statestore.bridge.jobs import Job, deliver_all
+from statestore.host import step
+
+T = TypeVar("T")
+WORKERS: Final = 8
+
+_Queue = SimpleQueue[tuple[Job, Coroutine[Any, Any, Any]] | None]
+
+
+class Workers:
+    """Threads that take calls from one queue, started as they are needed."""
+
+    def __init__(self) -> None:
+        self._queue: _Queue = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._busy = 0
+        weakref.finalize(self, _stop, self._queue, self._threads)  # for a store that nobody closed
+
+    async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine that never suspends in one of the threads."""
+        self._busy += 1
+        if self._busy > len(self._threads) and len(self._threads) < WORKERS:
+            thread = threading.Thread(target=_work, args=(self._queue,), name="statestore-worker", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        job = Job()
+        self._queue.put((job, coroutine))
+        try:
+            return await job.result(withdrawn=coroutine.close)
+        finally:
+            self._busy -= 1
+
+    def stop(self) -> None:
+        """Let the threads end when they have done what is queued."""
+        _stop(self._queue, self._threads)
+
+
+def _work(queue: _Queue) -> None:
+    while (item := queue.get()) is not None:
+        job, coroutine = item
+        if job.claim():
+            try:
+                job.succeed(step(coroutine))
+            except BaseException as error:  # noqa: BLE001 - carried to the caller, whatever it is
+                job.fail(error)
+            deliver_all((job,), job.loop)
+        del item, job, coroutine
+
+
+def _stop(queue: _Queue, threads: list[threading.Thread]) -> None:
+    for _ in threads:
+        queue.put(None)
+    threads.clear()

@@ -1,0 +1,70 @@
+"""A thread that commits for all tasks: whatever waits goes together, and its callers are woken together."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from queue import Empty, SimpleQueue
+
+from statestore.bridge.jobs import Job, deliver_all
+from statestore.engine import Change, GroupCommits, Outcome
+from statestore.host import step
+
+_Queue = SimpleQueue[tuple[Job, Sequence[Change]] | None]
+
+
+class GroupWriter:
+    """Hands batches to an engine that commits in groups."""
+
+    def __init__(self, engine: GroupCommits) -> None:
+        self._engine = engine
+        self._queue: _Queue = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        weakref.finalize(self, self._queue.put, None)  # for a store that nobody closed
+
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        """Make a batch, together with others."""
+        if self._thread is None:
+            arguments = self._engine, self._queue
+            self._thread = threading.Thread(target=_write, args=arguments, name="statestore-writer", daemon=True)
+            self._thread.start()
+        job = Job()
+        self._queue.put((job, batch))
+        return await job.result()
+
+    def stop(self) -> None:
+        """Let the thread end when it has done what is queued."""
+        self._queue.put(None)
+
+
+def _write(engine: GroupCommits, queue: _Queue) -> None:
+    while (item := queue.get()) is not None:
+        waiting = [item]
+        is_last = False
+        try:
+            while (item := queue.get_nowait()) is not None:
+                waiting.append(item)
+            is_last = True
+        except Empty:
+            pass
+        group = [(job, batch) for job, batch in waiting if job.claim()]
+        if group:
+            _commit(engine, group)
+        if is_last:
+            return
+        del item, waiting, group
+
+
+def _commit(engine: GroupCommits, group: list[tuple[Job, Sequence[Change]]]) -> None:
+    jobs = [job for job, _ in group]
+    try:
+        results = step(engine.commit_group([batch for _, batch in group]))
+    except BaseException as error:  # noqa: BLE001 - carried to the callers, whatever it is
+        results = [error for _ in group]
+    for job, result in zip(jobs, results, strict=True):
+        if isinstance(result, BaseException):
+            job.fail(result)
+        else:
+            job.succeed(result)
+    deliver_all(jobs, jobs[0].loop)

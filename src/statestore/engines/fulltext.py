@@ -1,0 +1,102 @@
+"""The index of words, for engines that keep one in SQLite: FTS5, a row a record, found by bm25.
+
+A row's number is its place: the session's number and the record's, or 0 for the title. The caller owns the
+connection, the table that says which session has which number, and the moment when words are added.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from statestore.engine import SearchQuery
+from statestore.errors import InvalidCursor
+from statestore.searching import index_text, match_expression
+
+SEQ_BITS: Final = 32
+LAST_SEQ: Final = (1 << SEQ_BITS) - 1
+TITLE_SEQ: Final = 0
+
+CREATE_WORDS: Final = "CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'ascii')"
+
+
+class Match(NamedTuple):
+    """A row whose words are the ones that were asked for. The lower the score, the better."""
+
+    place: int
+    score: float
+
+    @property
+    def number(self) -> int:
+        """The session's."""
+        return self.place >> SEQ_BITS
+
+    @property
+    def seq(self) -> int | None:
+        """The record's; ``None`` for a title."""
+        return self.place & LAST_SEQ or None
+
+    @property
+    def cursor(self) -> str:
+        """The form that is handed to users."""
+        return f"{self.score!r}:{self.place}".encode().hex()
+
+
+def add_words(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> None:
+    """Index some texts by their places, which have no words yet."""
+    rows = ((place, index_text(text)) for place, text in texts if text)
+    connection.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", rows)
+
+
+def remove_words(connection: sqlite3.Connection, number: int, after: int | None = None) -> None:
+    """Forget the words of a session's records numbered above ``after``; without it, of all, the title's too."""
+    first = (number << SEQ_BITS) + (0 if after is None else max(after, 0) + 1)
+    connection.execute("DELETE FROM words WHERE rowid BETWEEN ? AND ?", (first, number << SEQ_BITS | LAST_SEQ))
+
+
+def set_title_words(connection: sqlite3.Connection, number: int, title: str | None) -> None:
+    """Index a session's title in place of the one before."""
+    place = number << SEQ_BITS | TITLE_SEQ
+    connection.execute("DELETE FROM words WHERE rowid = ?", (place,))
+    add_words(connection, [(place, title or "")])
+
+
+def best_matches(
+    connection: sqlite3.Connection, query: SearchQuery, *, sessions: str, project: str, after: Match | None, limit: int
+) -> list[Match]:
+    """What matches, best first, from the row after ``after`` on.
+
+    ``sessions`` is the table of sessions, with the columns ``number`` and ``user_id``; ``project`` is SQL for a
+    session's project. Words of sessions that it does not have do not match.
+    """
+    where = ["words MATCH ?"]
+    values: list[object] = [match_expression(query.terms)]
+    if query.user_id is not None:
+        where.append("sessions.user_id = ?")
+        values.append(query.user_id)
+    if query.project_id is not None:
+        where.append(f"{project} = ?")
+        values.append(query.project_id)
+    if after is not None:
+        where.append("(words.rank, words.rowid) > (?, ?)")
+        values += [after.score, after.place]
+    sql = (  # our own names
+        f"SELECT words.rowid, words.rank FROM words JOIN {sessions} AS sessions ON number = words.rowid >> {SEQ_BITS} "  # noqa: S608
+        f"WHERE {' AND '.join(where)} ORDER BY words.rank, words.rowid LIMIT ?"
+    )
+    return [Match(*row) for row in connection.execute(sql, (*values, min(limit, 2**62)))]
+
+
+def match_at(cursor: str | None) -> Match | None:
+    """The match behind a cursor; `InvalidCursor` if there is none."""
+    if cursor is None:
+        return None
+    try:
+        score, _, place = bytes.fromhex(cursor).decode().partition(":")
+        match = Match(int(place), float(score))
+    except ValueError:
+        match = None
+    if match is None or match.cursor != cursor or not -(2**63) <= match.place < 2**63:
+        raise InvalidCursor(f"{cursor[:60]!r} is not a cursor: pass the .cursor of a hit from search_sessions")
+    return match

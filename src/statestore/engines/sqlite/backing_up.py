@@ -1,0 +1,50 @@
+"""An online copy: whole, of one moment, checked before it gets its name."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+
+from statestore.errors import CorruptData, StoreUnavailable
+
+
+def back_up(connection: sqlite3.Connection, to: str) -> None:
+    """Copy the database to a path where nothing is yet; others may read and write meanwhile."""
+    path = os.path.abspath(to)
+    if os.path.lexists(path):
+        raise StoreUnavailable(f"{path} exists already: a backup does not write over anything")
+    unfinished = f"{path}.unfinished"
+    try:
+        fd = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise StoreUnavailable(
+            f"{unfinished} exists: another backup is being made, or one was broken off; remove it then"
+        ) from None
+    os.close(fd)
+    try:
+        with closing(sqlite3.connect(unfinished, isolation_level=None)) as copy:
+            connection.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")  # one file, nothing beside it
+            (verdict,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                raise CorruptData(f"the copy is damaged, so the original may be ({verdict}): see check()")
+        _publish(unfinished, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(unfinished)
+
+
+def _publish(unfinished: str, path: str) -> None:
+    """Give a finished file its name, unless somebody took it, and have both survive a power cut."""
+    with open(unfinished, "rb") as file:
+        os.fsync(file.fileno())
+    try:
+        os.link(unfinished, path)
+    except FileExistsError:
+        raise StoreUnavailable(f"{path} was made by somebody else meanwhile: a backup does not write over it") from None
+    directory = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,124 @@
+"""Keeping the index of words up to date: when a search asks for it, in steps that let writers have their turn.
+
+What there is to do follows from the table of changes. If that does not go back far enough, the index is made anew,
+session by session.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+import msgspec
+
+from statestore.engines.fulltext import CREATE_WORDS, add_words, remove_words, set_title_words
+from statestore.engines.sqlite.places import places_between, seq_of
+from statestore.engines.sqlite.statements import SQL
+from statestore.records import AGENT, USER
+from statestore.searching import text_in
+
+RECORDS_A_STEP: Final = 1000
+CHANGES_A_STEP: Final = 5000
+KINDS: Final = (USER, AGENT, "event")
+
+
+def is_up_to_date(connection: sqlite3.Connection) -> bool:
+    """Whether the index has seen every change."""
+    change, swept, _, last = connection.execute(SQL["indexing_state"]).fetchone()
+    return swept is None and change >= (last or 0)
+
+
+def index_some(connection: sqlite3.Connection) -> None:
+    """In a transaction: bring the index a step further."""
+    change, swept, oldest, last = connection.execute(SQL["indexing_state"]).fetchone()
+    if swept is None and oldest is not None and change < oldest - 1:
+        change, swept = last, 0
+        connection.execute("DROP TABLE words")
+        connection.execute(CREATE_WORDS)
+        connection.execute("DELETE FROM indexed")
+    step = _Step(connection)
+    if swept is not None:
+        swept = step.sweep(swept)
+    else:
+        change = step.follow(change)
+    connection.execute(SQL["set_indexing_state"], (change, swept))
+
+
+_MEMORY: Final = (
+    "PRAGMA temp_store=MEMORY",
+    CREATE_WORDS.replace(" words ", " temp.words "),
+    "CREATE TABLE temp.indexed (number INTEGER PRIMARY KEY, seq INTEGER, title TEXT)",
+    "CREATE TABLE temp.indexing (change INTEGER, swept INTEGER)",
+    "INSERT INTO temp.indexing VALUES (0, 0)",
+)
+
+
+def index_in_memory(connection: sqlite3.Connection) -> None:
+    """Make an index of everything that only this connection has: where a name is looked up, its own come first."""
+    for statement in _MEMORY:
+        connection.execute(statement)
+    while connection.execute(SQL["indexing_state"]).fetchone()[1] is not None:
+        index_some(connection)
+
+
+def forget_memory(connection: sqlite3.Connection) -> None:
+    """Drop the index that only this connection has."""
+    for table in ("words", "indexed", "indexing"):
+        connection.execute(f"DROP TABLE temp.{table}")
+
+
+class _Step:
+    """As much indexing as one transaction does."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._room = RECORDS_A_STEP
+
+    def sweep(self, swept: int) -> int | None:
+        """Index sessions above a number; the last one that is done, ``None`` if all are."""
+        numbers = self._connection.execute(SQL["sessions_to_index"], (swept, RECORDS_A_STEP)).fetchall()
+        for (number,) in numbers:
+            if not self._index(number):
+                return swept
+            swept = number
+        return swept if len(numbers) == RECORDS_A_STEP else None
+
+    def follow(self, change: int) -> int:
+        """Index what changed after a change; the last one that is done."""
+        rows = self._connection.execute(SQL["changes_to_index"], (change, CHANGES_A_STEP)).fetchall()
+        for next_change, number, rewound_to, is_gone in rows:
+            if is_gone:
+                remove_words(self._connection, number)
+                self._connection.execute(SQL["forget_indexed"], (number,))
+            else:
+                if rewound_to is not None:
+                    remove_words(self._connection, number, rewound_to)
+                    self._connection.execute(SQL["lower_indexed"], (rewound_to, number))
+                if not self._index(number):
+                    return change
+            change = next_change
+        return change
+
+    def _index(self, number: int) -> bool:
+        """Index what is new in a session; whether that is all."""
+        row = self._connection.execute(SQL["indexed_session"], (number,)).fetchone()
+        if row is None:
+            return True  # deleted by a later change
+        title, seq, indexed_title = row
+        first, last = places_between(number, seq, None)
+        found = self._connection.execute(SQL["records_to_index"], (first, last, self._room)).fetchall()
+        add_words(self._connection, [(place, _text(kind, body)) for place, kind, body in found])
+        if title != indexed_title:
+            set_title_words(self._connection, number, title)
+        if found or seq is None or title != indexed_title:
+            new_seq = seq_of(found[-1][0]) if found else seq or 0
+            self._connection.execute(SQL["set_indexed"], (number, new_seq, title))
+        self._room -= len(found)
+        return self._room > 0
+
+
+def _text(kind: int, body: str) -> str:
+    try:
+        return text_in(KINDS[kind], body.encode())
+    except msgspec.DecodeError:
+        return ""  # not a record: check() tells

@@ -1,0 +1,121 @@
+"""What happened since a moment, read from the table of changes. A moment is a change, and a record within it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from statestore.engine import ChangePage
+from statestore.engines.sqlite.indexing import KINDS
+from statestore.engines.sqlite.places import MAX_SEQ, place_of, seq_of
+from statestore.engines.sqlite.reading import snapshot
+from statestore.engines.sqlite.statements import SQL
+from statestore.errors import CursorExpired, InvalidCursor, InvalidValue
+from statestore.records import decode_body, kind_of
+from statestore.stored import StoredNotice, StoredRecord
+
+
+class _Moment(NamedTuple):
+    """Everything up to a change was told, and of the one after it the records up to a number."""
+
+    change: int
+    seq: int = 0
+
+    @property
+    def cursor(self) -> str:
+        return f"{self.change}:{self.seq}".encode().hex()
+
+    @classmethod
+    def parse(cls, text: str) -> _Moment:
+        try:
+            change, _, seq = bytes.fromhex(text).decode().partition(":")
+            moment = cls(int(change), int(seq))
+        except ValueError:
+            moment = None
+        if moment is None or moment.cursor != text or not (0 <= moment.change < 2**63 and 0 <= moment.seq <= MAX_SEQ):
+            raise InvalidCursor(f"{text[:60]!r} is not a cursor: pass the .cursor of a notice, or change_cursor()")
+        return moment
+
+
+class _Change(NamedTuple):
+    """A row of the table of changes, with the session as it is now."""
+
+    change: int
+    number: int
+    first: int | None
+    last: int | None
+    rewound_to: int | None
+    is_header: int | None
+    gone_id: str | None
+    gone_user: str | None
+    id: str | None
+    user_id: str | None
+
+
+def present_cursor(connection: sqlite3.Connection) -> str:
+    """The cursor after which nothing happened yet."""
+    _, last = connection.execute(SQL["changes_kept"]).fetchone()
+    return _Moment(last or 0).cursor
+
+
+def read_changes(
+    connection: sqlite3.Connection, after: str, session_id: str | None, user_id: str | None, limit: int
+) -> ChangePage:
+    """What happened after a cursor, in order."""
+    moment = _Moment.parse(after)
+    notices: list[StoredNotice] = []
+    with snapshot(connection):
+        oldest, last = connection.execute(SQL["changes_kept"]).fetchone()
+        if moment.change > (last or 0):
+            raise InvalidCursor(f"{after[:60]!r} is a cursor of another store: this one has seen less")
+        if moment.change < (oldest or 1) - 1:
+            raise CursorExpired(
+                f"the changes since {after[:60]!r} are no longer kept: load anew, and watch from change_cursor()"
+            )
+        rows = connection.execute(SQL["changes"], (moment.change, limit)).fetchall()
+        for row in rows:
+            change = _Change(*row)
+            wanted = (session_id is None or session_id in (change.id, change.gone_id)) and (
+                user_id is None or user_id in (change.user_id, change.gone_user)
+            )
+            told = moment.seq if change.change == moment.change + 1 else 0
+            if wanted:
+                notices += _notices(connection, change, told)
+            after = _Moment(change.change).cursor
+            if len(notices) >= limit:
+                break
+    return ChangePage(notices, after)
+
+
+def _notices(connection: sqlite3.Connection, change: _Change, told: int) -> Iterator[StoredNotice]:
+    """What there is to tell of one change, from the record after ``told`` on."""
+    done = _Moment(change.change).cursor
+    if change.gone_id is not None:
+        yield StoredNotice(change.gone_id, "deleted", done)
+    if change.id is None:
+        return  # the session is gone by now, which a later change tells
+    begun = _Moment(change.change - 1).cursor
+    if not told and change.rewound_to is not None:
+        yield StoredNotice(change.id, "rewound", begun, change.rewound_to)
+    if not told and change.is_header:
+        yield StoredNotice(change.id, "session", done if change.first is None else begun)
+    if change.first is None or change.last is None:
+        return
+    places = place_of(change.number, max(change.first, told + 1)), place_of(change.number, change.last)
+    for place, column, body in connection.execute(SQL["added_records"], places):
+        seq = seq_of(place)
+        cursor = done if seq == change.last else _Moment(change.change - 1, seq).cursor
+        yield StoredNotice(change.id, "record", cursor, seq, _record(seq, column, body.encode()))
+
+
+def _record(seq: int, column: int, body: bytes) -> StoredRecord:
+    kind: Any = KINDS[column]
+    if column == 2:
+        try:
+            kind = kind_of(decode_body(kind, body))
+        except (msgspec.DecodeError, InvalidValue):
+            kind = KINDS[column]
+    return StoredRecord(seq, kind, body)

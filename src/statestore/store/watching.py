@@ -1,0 +1,54 @@
+"""Following what happens to sessions, as it happens, whoever does it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final, cast
+
+from statestore.engine import Watches
+from statestore.errors import InvalidCursor
+from statestore.names import check_session_id
+from statestore.notices import Notice, notice_of
+from statestore.store.capabilities import capable
+from statestore.store.searching import SessionSearcher
+
+SHORTEST_PAUSE: Final = 0.005
+LONGEST_PAUSE: Final = 0.1
+"""Seconds between two looks: longer the longer nothing happens, and no longer than anybody would notice."""
+
+
+class SessionWatcher(SessionSearcher):
+    """Watches."""
+
+    async def change_cursor(self) -> str:
+        """The present moment, for a later ``watch(after=…)``: take it, load what you need, then watch from there."""
+        return await self._watched().change_cursor()
+
+    def watch(self, session_id: str | None = None, *, after: str | None = None) -> AsyncIterator[Notice]:
+        """What happens to one session, or to all: a notice at a time, without end, from any process.
+
+        It begins when the first notice is asked for, or after a cursor. Every record comes once, with its number.
+        ``notice.cursor`` is where another watch can go on, also in another process; `CursorExpired` if that is too
+        long ago.
+        """
+        session_id = None if session_id is None else check_session_id(session_id)
+        if after is not None and not isinstance(after, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidCursor(f"after is the .cursor of a notice, not {type(after).__name__}")
+        self._watched()
+        return self._notices(session_id, after)
+
+    async def _notices(self, session_id: str | None, after: str | None) -> AsyncIterator[Notice]:
+        cursor = await self.change_cursor() if after is None else after
+        pause = SHORTEST_PAUSE
+        while True:
+            page = await self._watched().read_changes(cursor, session_id=session_id, user_id=self._owner)
+            for notice in page.notices:
+                yield notice_of(notice)
+            if page.cursor == cursor:
+                await self._host.pause(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+            else:
+                cursor, pause = page.cursor, SHORTEST_PAUSE
+
+    def _watched(self) -> Watches:
+        return cast("Watches", capable(self._engine, "read_changes"))
