@@ -3,10 +3,108 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 
+import msgspec
+
+from statestore.engines.sqlite.indexing import KINDS
+from statestore.engines.sqlite.places import age_of, seq_of
+from statestore.engines.sqlite.reading import snapshot
+from statestore.engines.sqlite.statements import SQL
+from statestore.errors import InvalidName, InvalidValue
+from statestore.jsontext import members
+from statestore.names import check_category, check_name, check_session_id
+from statestore.records import decode_body
 from statestore.stored import Problem
+from statestore.timestamps import nanoseconds
+
+_DAMAGED = "restore a backup, or save what can be read: sqlite3 FILE .recover"
+_KEPT = "it is kept as it is; export what can be read, and mend it by hand"
 
 
-def check_everything(connection: sqlite3.Connection, path: str) -> list[Problem]:
-    """All problems."""
-    return []
+def check_everything(connection: sqlite3.Connection) -> list[Problem]:
+    """All problems: SQLite's own check first, and ours if the file can be read at all."""
+    with snapshot(connection):
+        try:
+            damage = [text for (text,) in connection.execute("PRAGMA integrity_check(100)") if text != "ok"]
+        except sqlite3.DatabaseError as error:
+            damage = [str(error)]
+        problems = [Problem("database", text, _DAMAGED) for text in damage]
+        try:
+            problems += [*_check_sessions(connection), *_check_strays(connection), *_check_documents(connection)]
+        except sqlite3.DatabaseError as error:
+            problems.append(Problem("database", f"it cannot be read to its end: {error}", _DAMAGED))
+    return problems
+
+
+def _check_sessions(connection: sqlite3.Connection) -> Iterator[Problem]:
+    for row in connection.execute(SQL["check_sessions"]):
+        number, session_id, created, updated, age, age_rest, next_seq, *counts, size, metadata = row
+        where = f"session {session_id}"
+        found, bodies, last = [0, 0, 0], 0, 0
+        for place, kind, body in connection.execute(SQL["check_records"], (number << 32, (number + 1) << 32)):
+            last = seq_of(place)
+            bodies += len(body.encode())
+            if kind in (0, 1, 2):
+                found[kind] += 1
+            yield from _check_record(where, last, kind, body)
+        if found != counts:
+            told = "{} messages, {} responses and {} events"
+            yield Problem(where, f"it has {told.format(*found)}, and its header says {told.format(*counts)}", _KEPT)
+        if last >= next_seq:
+            yield Problem(
+                where, f"record {last} has a number that is still to be given out ({next_seq} is next)", _KEPT
+            )
+        if size != bodies + len((metadata or "{}").encode()):
+            yield Problem(where, f"its header says {size} bytes, which it does not have", _KEPT)
+        yield from _check_texts(where, session_id, created, updated, (age, age_rest), metadata)
+
+
+def _check_record(where: str, seq: int, kind: int, body: str) -> Iterator[Problem]:
+    try:
+        decode_body(KINDS[kind], body.encode())
+    except (msgspec.DecodeError, InvalidValue, IndexError, RecursionError) as error:
+        yield Problem(f"{where}, record {seq}", f"it is not a record: {error}", _KEPT)
+
+
+def _check_texts(
+    where: str, session_id: str, created: str, updated: str, age: tuple[int, int], metadata: str | None
+) -> Iterator[Problem]:
+    try:
+        check_session_id(session_id)
+    except InvalidName as error:
+        yield Problem(where, f"its id breaks the naming rule: {error}", _KEPT)
+    try:
+        nanoseconds(created)
+        if age_of(nanoseconds(updated)) != age:
+            yield Problem(where, f"it is listed in a place that is not that of {updated}", _KEPT)
+    except InvalidValue as error:
+        yield Problem(where, str(error), _KEPT)
+    try:
+        members((metadata or "{}").encode())
+    except msgspec.DecodeError as error:
+        yield Problem(where, f"its metadata are not a JSON object: {error}", _KEPT)
+
+
+def _check_strays(connection: sqlite3.Connection) -> Iterator[Problem]:
+    for table, number, count in connection.execute(SQL["check_strays"]):
+        yield Problem(f"{table} of session number {number}", f"{count} rows belong to no session", _KEPT)
+    for session_id, key, seq in connection.execute(SQL["check_keys"]):
+        yield Problem(f"session {session_id}", f"the key {key!r} is of record {seq}, which is not there", _KEPT)
+
+
+def _check_documents(connection: sqlite3.Connection) -> Iterator[Problem]:
+    for category, name, kind, body in connection.execute(SQL["check_documents"]):
+        where = f"{category}/{name}.{kind}"
+        try:
+            check_category(category)
+            check_name(name)
+        except InvalidName as error:
+            yield Problem(where, f"its name breaks the naming rule: {error}", _KEPT)
+        try:
+            if kind == "json":
+                msgspec.json.decode(body)
+            if kind != "bin":
+                body.decode()
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            yield Problem(where, f"it is not {'JSON' if kind == 'json' else 'UTF-8'}: {error}", _KEPT)

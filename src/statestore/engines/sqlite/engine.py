@@ -233,4 +233,4 @@ class SqliteEngine:
 
     async def check(self) -> list[Problem]:
         with self._reading() as connection:
-            return check_everything(connection, self._path)
+            return check_everything(connection)

@@ -39,6 +39,8 @@ def explanation(error: Exception, path: str, timeout: float) -> StateStoreError:
         case sqlite3.SQLITE_CANTOPEN:
             return StoreUnavailable(f"{path} cannot be opened: is its directory there and writable? ({error})")
         case _:
+            if "decode to UTF-8" in str(error):  # Python's own finding, without a code
+                return CorruptData(f"{path} holds a text that is not UTF-8 ({error}): check() tells where")
             return StoreUnavailable(f"{path}: {error}")
 
 

@@ -160,3 +160,27 @@ FROM changes LEFT JOIN sessions USING (number) WHERE change > ? ORDER BY change 
 
 -- name: added_records
 SELECT place, kind, body FROM records WHERE place BETWEEN ? AND ?;
+
+-- Checking -----------------------------------------------------------------------------------------------------------
+
+-- name: check_sessions
+SELECT sessions.number, id, created, updated, age, age_rest, next_seq, users, agents, events, size, metadata
+FROM sessions LEFT JOIN extras ON extras.number = sessions.number ORDER BY id;
+
+-- name: check_records
+SELECT place, kind, body FROM records WHERE place >= ? AND place < ? ORDER BY place;
+
+-- name: check_strays
+SELECT 'records', place >> 32 AS number, count(*) FROM records
+    WHERE place >> 32 NOT IN (SELECT number FROM sessions) GROUP BY place >> 32
+UNION ALL SELECT 'keys', number, count(*) FROM keys
+    WHERE number NOT IN (SELECT number FROM sessions) GROUP BY number
+UNION ALL SELECT 'extras', number, count(*) FROM extras
+    WHERE number NOT IN (SELECT number FROM sessions) GROUP BY number;
+
+-- name: check_keys
+SELECT id, key, seq FROM keys JOIN sessions USING (number)
+WHERE NOT EXISTS (SELECT 1 FROM records WHERE place = sessions.number << 32 | seq);
+
+-- name: check_documents
+SELECT category, name, kind, body FROM documents ORDER BY category, name, kind;
