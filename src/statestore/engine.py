@@ -10,7 +10,6 @@ from typing import Final, Literal, Protocol
 from msgspec import Struct
 
 from statestore.errors import StateStoreError
-from statestore.searching import Term
 from statestore.stored import (
     OPTIONAL_FIELDS,
     Cursor,
@@ -24,6 +23,7 @@ from statestore.stored import (
     StoredSession,
     Version,
 )
+from statestore.terms import Term
 
 
 class Requires(Struct, frozen=True):

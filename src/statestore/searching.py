@@ -24,20 +24,16 @@ import msgspec
 from msgspec import Struct
 
 from statestore.records import AGENT, USER
+from statestore.terms import Term
+
+RULES: Final = 1
+"""Counts up whenever text is cut into other tokens than before: an index that was made by other rules is made anew."""
 
 MAX_WORD: Final = 64
 """Of a longer word, such as base64, the first characters are indexed and searched for."""
 
 MAX_QUERY: Final = 500
 """How many tokens of a query are searched for."""
-
-
-class Term(Struct, frozen=True):
-    """Something that must occur: tokens that follow each other."""
-
-    tokens: tuple[str, ...]
-    is_prefix: bool = False
-    """Whether the last token may go on."""
 
 
 class Snippet(Struct, frozen=True):

@@ -23,11 +23,16 @@ _LAST_MICROSECOND = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(mic
 
 def nanoseconds(text: str) -> int:
     """Nanoseconds since 1970 of an RFC 3339 text; `InvalidValue` if it is none."""
-    if len(text) == 27 and text[19] == "." and text[26] == "Z" and text.isascii():  # the form that we write
+    if len(text) == 27 and text[26] == "Z" and text[19] == ".":  # the form that we write
         digits = text[20:26]
-        if digits.isdigit():
-            return _parsed(text[:19] + "Z") + int(digits) * 1000
+        if digits.isdigit() and digits.isascii():
+            return _whole_second(text[:19]) + int(digits) * 1000
     return _parsed(text)
+
+
+@lru_cache(maxsize=4096)
+def _whole_second(text: str) -> int:
+    return _parsed(text + "Z")
 
 
 @lru_cache(maxsize=4096)
@@ -48,6 +53,13 @@ def _parsed(text: str) -> int:
         offset = int(off_hour) * 3600 + int(off_minute) * 60
         seconds += -offset if sign == "+" else offset
     return seconds * 1_000_000_000 + int((fraction or "0")[:9].ljust(9, "0"))
+
+
+def later_of(one: str, other: str) -> str:
+    """The text that tells the later moment; the first one if they tell the same."""
+    if len(one) == len(other) == 27 and one[19] == other[19] == "." and one[26] == other[26] == "Z":
+        return one if one >= other else other  # the form that we write sorts as text
+    return one if nanoseconds(one) >= nanoseconds(other) else other
 
 
 def datetime_of(text: str) -> datetime:

@@ -39,7 +39,7 @@ from statestore.stored import (
     StoredRecord,
     StoredSession,
 )
-from statestore.timestamps import nanoseconds
+from statestore.timestamps import later_of
 
 
 class _Session:
@@ -84,8 +84,7 @@ class _Session:
             else:
                 self.fields[name] = value
         self.metadata = changed_members(self.metadata, change.set_metadata, change.unset_metadata)
-        if nanoseconds(change.updated) > nanoseconds(self.updated):
-            self.updated = change.updated
+        self.updated = later_of(self.updated, change.updated)
         return seqs
 
     def summary(self) -> SessionSummary:

@@ -7,7 +7,6 @@ from typing import Final, cast
 from statestore.engine import Searches, SearchQuery
 from statestore.errors import InvalidCursor
 from statestore.jsontext import check_text
-from statestore.searching import parse_query
 from statestore.store.branching import SessionBrancher
 from statestore.store.capabilities import capable
 from statestore.store.reading import check_count
@@ -33,6 +32,8 @@ class SessionSearcher(SessionBrancher):
         All words must occur; ``"quoted words"`` follow each other, ``begin*`` finds what begins so. Any text is a valid
         query. ``after=hit.cursor`` goes on where a page ended.
         """
+        from statestore.searching import parse_query  # noqa: PLC0415 - its rules take a while to load
+
         terms = parse_query(check_query(query))
         for name, value in (("user_id", user_id), ("project_id", project_id)):
             if value is not None:

@@ -14,7 +14,7 @@ from statestore.session import Session, ledger_of
 from statestore.store.failures import explained, not_found
 from statestore.store.reading import SessionReader, session_from
 from statestore.store.saving import Draft, new_record
-from statestore.timestamps import nanoseconds, now_text
+from statestore.timestamps import later_of, now_text
 
 MAX_ATTEMPTS: Final = 1000
 """How often a read-modify-write is tried before somebody must be told that the session never holds still."""
@@ -106,7 +106,9 @@ class SessionWriter(SessionReader):
             new_record(check_record(record), None if key is None else check_label(key, "a key", may_be_empty=False))
             for record, key in zip(records, keys or [None] * len(records), strict=True)
         )
-        updated = max((now_text(), *(record.timestamp_text for record in records)), key=nanoseconds)
+        updated = now_text()
+        for record in records:
+            updated = later_of(updated, record.timestamp_text)
         change = ChangeSession(
             id=session_id,
             updated=updated,

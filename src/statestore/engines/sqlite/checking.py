@@ -52,9 +52,7 @@ def _check_sessions(connection: sqlite3.Connection) -> Iterator[Problem]:
             told = "{} messages, {} responses and {} events"
             yield Problem(where, f"it has {told.format(*found)}, and its header says {told.format(*counts)}", _KEPT)
         if last >= next_seq:
-            yield Problem(
-                where, f"record {last} has a number that is still to be given out ({next_seq} is next)", _KEPT
-            )
+            yield Problem(where, f"it has a record {last}, and {next_seq} is the next number to be given out", _KEPT)
         if size != bodies + len((metadata or "{}").encode()):
             yield Problem(where, f"its header says {size} bytes, which it does not have", _KEPT)
         yield from _check_texts(where, session_id, created, updated, (age, age_rest), metadata)

@@ -12,6 +12,9 @@ from statestore.engines.sqlite.failures import explained
 from statestore.engines.sqlite.filesystems import is_on_network
 from statestore.errors import StoreUnavailable
 
+APPLICATION_ID: Final = 0x73746F72
+"""Marks a file as ours, in the place that SQLite has for it."""
+
 MINIMUM: Final = (3, 37, 0)
 """The first SQLite with STRICT tables."""
 
@@ -59,6 +62,16 @@ class DatabaseFile:
                     f"{self.path} may not be {'read' if self._read_only else 'written'} by this user{hint}"
                 )
             self._identity = status.st_dev, status.st_ino
+            self._check_header()
+
+    def _check_header(self) -> None:
+        """Refuse what is not ours without letting SQLite touch it: only looking could write back another's log."""
+        with open(self.path, "rb") as file:
+            header = file.read(100)
+        if header and not header.startswith(b"SQLite format 3\0"):
+            raise StoreUnavailable(f"{self.path} is not an SQLite database, or is encrypted; it was left as it is")
+        if header and int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+            raise StoreUnavailable(f"{self.path} is a database of another program; it was left as it is")
 
     def _create(self) -> os.stat_result:
         directory = os.path.dirname(self.path)
@@ -86,12 +99,29 @@ class DatabaseFile:
                 "or open the store anew"
             )
 
-    def connect(self) -> sqlite3.Connection:
-        """A new connection, with every setting that our promises rest on."""
+    def state_at_rest(self) -> tuple[int, int, int] | None:
+        """What tells one state of the file from another, if nobody is writing it; ``None`` if somebody is."""
+        if os.path.exists(f"{self.path}-wal") or os.path.exists(f"{self.path}-journal"):
+            return None
+        status = os.stat(self.path)
+        return status.st_size, status.st_mtime_ns, status.st_ino
+
+    def log_size(self) -> int:
+        """How large the write-ahead log is, 0 if there is none."""
+        try:
+            return os.stat(f"{self.path}-wal").st_size
+        except FileNotFoundError:
+            return 0
+
+    def connect(self, *, at_rest: bool = False) -> sqlite3.Connection:
+        """A new connection, with every setting that our promises rest on.
+
+        ``at_rest`` is for a file that nobody is writing: SQLite takes no locks then, and makes no files beside it.
+        """
         mode = "ro" if self._read_only else "rw"
         escaped = self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         connection = sqlite3.connect(
-            f"file:{escaped}?mode={mode}",
+            f"file://{escaped}?mode={mode}{'&immutable=1' if at_rest else ''}",
             uri=True,
             timeout=self.timeout,
             isolation_level=None,
@@ -112,6 +142,12 @@ class DatabaseFile:
             connection.close()
             raise
         return connection
+
+    def mark_as_ours(self, connection: sqlite3.Connection) -> None:
+        """Write our mark into a new file, before anything else. Nobody else may be doing it."""
+        (mark,) = connection.execute("PRAGMA application_id").fetchone()
+        if mark != APPLICATION_ID:
+            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
 
     def set_journal(self, connection: sqlite3.Connection) -> None:
         """Put the database into the journal mode that suits where it lies. Nobody else may be doing it."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from typing import Final, TypeVar
 
 from statestore.engine import (
     AtomicScope,
@@ -24,9 +24,9 @@ from statestore.engines.sqlite.backing_up import back_up
 from statestore.engines.sqlite.checking import check_everything
 from statestore.engines.sqlite.connecting import DatabaseFile, Journal
 from statestore.engines.sqlite.failures import explained
-from statestore.engines.sqlite.finding import search
+from statestore.engines.sqlite.finding import search, search_only
 from statestore.engines.sqlite.gathering import Batch, Result
-from statestore.engines.sqlite.indexing import forget_memory, index_in_memory, index_some, is_up_to_date
+from statestore.engines.sqlite.indexing import index_some, is_up_to_date
 from statestore.engines.sqlite.migrating import MIGRATIONS, check_schema, migrate
 from statestore.engines.sqlite.pool import ConnectionPool
 from statestore.engines.sqlite.turns import Turnstile
@@ -35,6 +35,8 @@ from statestore.engines.sqlite.writer import Writer
 from statestore.engines.usage import Usage
 from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
+
+T = TypeVar("T")
 
 TIMEOUT: Final = 30.0
 CHANGES_KEPT: Final = 100_000
@@ -70,7 +72,7 @@ class SqliteEngine:
         if not 0 <= timeout <= 2_000_000:
             raise InvalidValue(f"timeout is a number of seconds from 0 up, not {timeout!r}")
         with explained(os.fspath(path), timeout):  # a relative path in a directory that was removed
-            self._path = os.path.abspath(path)
+            self._path = os.path.realpath(path)
         self._create = create
         self._read_only = read_only
         self._file = DatabaseFile(
@@ -97,6 +99,7 @@ class SqliteEngine:
                     self._turns.open()
                     with self._turns.turn(), self._pool.connection() as connection:
                         check_schema(connection, self._path)
+                        self._file.mark_as_ours(connection)
                         self._file.set_journal(connection)
                         migrate(connection, self._path)
                     self._writer.checkpoint_if_large()
@@ -106,8 +109,7 @@ class SqliteEngine:
         self._usage.open()
 
     def _check_readable(self) -> None:
-        with self._pool.connection() as connection:
-            version = check_schema(connection, self._path)
+        version = self._read_at_rest(lambda connection: check_schema(connection, self._path))
         if version == 0:
             raise StoreUnavailable(f"{self._path} holds no store yet, and read_only=True makes none")
         if version < len(MIGRATIONS):
@@ -132,9 +134,12 @@ class SqliteEngine:
             raise result
         return result
 
-    async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
+    def _check_writable(self) -> None:
         if self._read_only:
             raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
+
+    async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
+        self._check_writable()
         refused: dict[int, Exception] = {}
         for index, batch in enumerate(batches):
             try:
@@ -150,87 +155,74 @@ class SqliteEngine:
 
     # -- reading ---------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def _reading(self) -> Generator[sqlite3.Connection]:
-        """A connection to read with, while the store is open, and with errors of ours."""
-        with self._usage, explained(self._path, self._file.timeout), self._pool.connection() as connection:
+    def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do something that reads, on a connection of its own, while the store is open, and with errors of ours."""
+        with self._usage, explained(self._path, self._file.timeout):
             self._file.check_is_there()
-            yield connection
+            if self._read_only:
+                return self._read_at_rest(work)
+            with self._pool.connection() as connection:
+                return work(connection)
+
+    def _read_at_rest(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Read without leaving a trace if nobody is writing, or else as one reader among others."""
+        before = self._file.state_at_rest()
+        if before is not None:
+            with suppress(sqlite3.Error), closing(self._file.connect(at_rest=True)) as connection:
+                result = work(connection)
+                if self._file.state_at_rest() == before:
+                    return result
+        with self._pool.connection() as connection:
+            return work(connection)
 
     async def read_session(
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
     ) -> StoredSession | None:
-        with self._reading() as connection:
-            return reading.read_session(connection, session_id, after, before, last)
+        return self._read(lambda connection: reading.read_session(connection, session_id, after, before, last))
 
     async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
-        with self._reading() as connection:
-            return listing.list_sessions(connection, query)
+        return self._read(lambda connection: listing.list_sessions(connection, query))
 
     async def count_sessions(self, query: SessionQuery) -> int:
-        with self._reading() as connection:
-            return listing.count_sessions(connection, query)
+        return self._read(lambda connection: listing.count_sessions(connection, query))
 
     async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
-        with self._reading() as connection:
-            return reading.get_document(connection, category, name, kind)
+        return self._read(lambda connection: reading.get_document(connection, category, name, kind))
 
     async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
-        with self._reading() as connection:
-            return reading.list_documents(connection, query.category)
+        return self._read(lambda connection: reading.list_documents(connection, query.category))
 
     async def list_categories(self, prefix: str = "") -> list[str]:
-        with self._reading() as connection:
-            return reading.list_categories(connection, prefix)
+        return self._read(lambda connection: reading.list_categories(connection, prefix))
+
+    async def check(self) -> list[Problem]:
+        return self._read(check_everything)
 
     # -- searching -------------------------------------------------------------------------------------------
 
     async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
         if self._read_only:
-            return self._search_only(query)
+            return self._read(lambda connection: search_only(connection, query))
         await self.update_search_index()
-        with self._reading() as connection:
-            return search(connection, query)
+        return self._read(lambda connection: search(connection, query))
 
     async def update_search_index(self) -> None:
-        if self._read_only:
-            raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
-        while True:
-            with self._reading() as connection:
-                if is_up_to_date(connection):
-                    return
+        self._check_writable()
+        while not self._read(is_up_to_date):
             with self._usage, explained(self._path, self._file.timeout):
                 self._writer.write(index_some)
-
-    def _search_only(self, query: SearchQuery) -> list[SearchHit]:
-        """Search without bringing the index up to date: with one in memory, if the one in the file is behind."""
-        with self._reading() as connection:
-            if is_up_to_date(connection):
-                return search(connection, query)
-            index_in_memory(connection)
-            try:
-                return search(connection, query)
-            finally:
-                forget_memory(connection)
 
     # -- watching --------------------------------------------------------------------------------------------
 
     async def change_cursor(self) -> str:
-        with self._reading() as connection:
-            return present_cursor(connection)
+        return self._read(present_cursor)
 
     async def read_changes(
         self, after: str, *, session_id: str | None = None, user_id: str | None = None, limit: int = 500
     ) -> ChangePage:
-        with self._reading() as connection:
-            return read_changes(connection, after, session_id, user_id, limit)
-
-    # -- caring ----------------------------------------------------------------------------------------------
+        return self._read(lambda connection: read_changes(connection, after, session_id, user_id, limit))
 
     async def backup(self, to: str) -> None:
-        with self._reading() as connection:
+        with self._usage, explained(self._path, self._file.timeout), self._pool.connection() as connection:
+            self._file.check_is_there()
             back_up(connection, to)
-
-    async def check(self) -> list[Problem]:
-        with self._reading() as connection:
-            return check_everything(connection)

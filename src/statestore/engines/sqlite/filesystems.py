@@ -30,7 +30,7 @@ def is_on_network(path: str) -> bool:
 def file_system_of(path: str, mounts: str) -> str:
     """The kind of the file system that holds an absolute path, by the kernel's table of mounts."""
     best, kind = "", ""
-    for line in mounts.splitlines():
+    for line in mounts.split("\n"):
         before, dash, after = line.partition(" - ")
         fields = before.split(" ")
         if not dash or len(fields) < 5:

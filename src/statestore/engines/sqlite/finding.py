@@ -8,7 +8,7 @@ import msgspec
 
 from statestore.engine import SearchQuery
 from statestore.engines.fulltext import Match, best_matches, match_at
-from statestore.engines.sqlite.indexing import KINDS
+from statestore.engines.sqlite.indexing import KINDS, forget_memory, index_in_memory, is_up_to_date
 from statestore.engines.sqlite.listing import PROJECT
 from statestore.engines.sqlite.reading import snapshot
 from statestore.engines.sqlite.statements import SQL
@@ -29,6 +29,17 @@ def search(connection: sqlite3.Connection, query: SearchQuery) -> list[SearchHit
                 break
             after = matches[-1]  # some were removed since they were indexed: look for others
     return hits
+
+
+def search_only(connection: sqlite3.Connection, query: SearchQuery) -> list[SearchHit]:
+    """The same without writing: if the index in the file is behind, with one that only this connection has."""
+    if is_up_to_date(connection):
+        return search(connection, query)
+    index_in_memory(connection)
+    try:
+        return search(connection, query)
+    finally:
+        forget_memory(connection)
 
 
 def _hit(connection: sqlite3.Connection, match: Match, query: SearchQuery) -> SearchHit | None:

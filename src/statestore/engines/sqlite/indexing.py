@@ -15,7 +15,7 @@ from statestore.engines.fulltext import CREATE_WORDS, add_words, remove_words, s
 from statestore.engines.sqlite.places import places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
 from statestore.records import AGENT, USER
-from statestore.searching import text_in
+from statestore.searching import RULES, text_in
 
 RECORDS_A_STEP: Final = 1000
 CHANGES_A_STEP: Final = 5000
@@ -24,15 +24,15 @@ KINDS: Final = (USER, AGENT, "event")
 
 def is_up_to_date(connection: sqlite3.Connection) -> bool:
     """Whether the index has seen every change."""
-    change, swept, _, last = connection.execute(SQL["indexing_state"]).fetchone()
-    return swept is None and change >= (last or 0)
+    rules, change, swept, _, last = connection.execute(SQL["indexing_state"]).fetchone()
+    return rules == RULES and swept is None and change >= (last or 0)
 
 
 def index_some(connection: sqlite3.Connection) -> None:
     """In a transaction: bring the index a step further."""
-    change, swept, oldest, last = connection.execute(SQL["indexing_state"]).fetchone()
-    if swept is None and oldest is not None and change < oldest - 1:
-        change, swept = last, 0
+    rules, change, swept, oldest, last = connection.execute(SQL["indexing_state"]).fetchone()
+    if rules != RULES or (swept is None and oldest is not None and change < oldest - 1):
+        change, swept = last or 0, 0
         connection.execute("DROP TABLE words")
         connection.execute(CREATE_WORDS)
         connection.execute("DELETE FROM indexed")
@@ -41,15 +41,15 @@ def index_some(connection: sqlite3.Connection) -> None:
         swept = step.sweep(swept)
     else:
         change = step.follow(change)
-    connection.execute(SQL["set_indexing_state"], (change, swept))
+    connection.execute(SQL["set_indexing_state"], (RULES, change, swept))
 
 
 _MEMORY: Final = (
     "PRAGMA temp_store=MEMORY",
     CREATE_WORDS.replace(" words ", " temp.words "),
     "CREATE TABLE temp.indexed (number INTEGER PRIMARY KEY, seq INTEGER, title TEXT)",
-    "CREATE TABLE temp.indexing (change INTEGER, swept INTEGER)",
-    "INSERT INTO temp.indexing VALUES (0, 0)",
+    "CREATE TABLE temp.indexing (rules INTEGER, change INTEGER, swept INTEGER)",
+    f"INSERT INTO temp.indexing VALUES ({RULES}, 0, 0)",  # noqa: S608 - our own number
 )
 
 
@@ -57,7 +57,7 @@ def index_in_memory(connection: sqlite3.Connection) -> None:
     """Make an index of everything that only this connection has: where a name is looked up, its own come first."""
     for statement in _MEMORY:
         connection.execute(statement)
-    while connection.execute(SQL["indexing_state"]).fetchone()[1] is not None:
+    while connection.execute(SQL["indexing_state"]).fetchone()[2] is not None:
         index_some(connection)
 
 

@@ -8,21 +8,12 @@ from typing import Final
 from statestore.engines.sqlite.statements import migrations
 from statestore.errors import StoreUnavailable
 
-APPLICATION_ID: Final = 0x73746F72
-"""Marks the file as ours, in the place that SQLite has for it."""
-
 MIGRATIONS: Final = migrations()
 
 
 def check_schema(connection: sqlite3.Connection, path: str) -> int:
-    """The schema version of a database, 0 if it is empty; `StoreUnavailable` if it is not for us."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    """The schema version of a database, 0 if it is new; `StoreUnavailable` if it is newer than we are."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application != APPLICATION_ID:
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        if tables or version or application:
-            raise StoreUnavailable(f"{path} is a database of another program; it was left as it is")
-        return 0
     if version > len(MIGRATIONS):
         raise StoreUnavailable(
             f"{path} has the schema version {version}, and this statestore knows only {len(MIGRATIONS)}: "
@@ -40,7 +31,6 @@ def migrate(connection: sqlite3.Connection, path: str, *, steps: list[str] = MIG
             if version < len(steps):
                 for statement in _statements(steps[version]):
                     connection.execute(statement)
-                connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version={version + 1}")
             connection.execute("COMMIT")
         except BaseException as error:

@@ -114,10 +114,10 @@ SELECT DISTINCT category FROM documents ORDER BY category;
 -- Searching ----------------------------------------------------------------------------------------------------------
 
 -- name: indexing_state
-SELECT change, swept, (SELECT min(change) FROM changes), (SELECT max(change) FROM changes) FROM indexing;
+SELECT rules, change, swept, (SELECT min(change) FROM changes), (SELECT max(change) FROM changes) FROM indexing;
 
 -- name: set_indexing_state
-UPDATE indexing SET change = ?, swept = ?;
+UPDATE indexing SET rules = ?, change = ?, swept = ?;
 
 -- name: changes_to_index
 SELECT change, number, rewound_to, gone_id IS NOT NULL FROM changes WHERE change > ? ORDER BY change LIMIT ?;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,6 +19,8 @@ from statestore.engines.sqlite.writing import Transaction
 from statestore.errors import StateStoreError
 
 T = TypeVar("T")
+log = logging.getLogger("statestore")
+
 COMMITS_BETWEEN_CHECKPOINTS: Final = 500
 WAL_IS_LARGE: Final = 32 * 1024 * 1024
 
@@ -119,10 +121,9 @@ class Writer:
 
     def checkpoint_if_large(self) -> None:
         """When a store is opened: write back a log that others left behind."""
-        with suppress(FileNotFoundError):
-            if os.stat(f"{self._file.path}-wal").st_size > WAL_IS_LARGE:
-                with self._turns.turn(), self._pool.connection() as connection:
-                    self._checkpoint(connection)
+        if self._file.log_size() > WAL_IS_LARGE:
+            with self._turns.turn(), self._pool.connection() as connection:
+                self._checkpoint(connection)
 
     def _count(self, connection: sqlite3.Connection) -> None:
         self._commits += 1
@@ -131,15 +132,21 @@ class Writer:
             self._tidy(connection)
 
     def _tidy(self, connection: sqlite3.Connection) -> None:
-        """Now and then, with the turn held: forget old changes, write the log back."""
-        (last,) = connection.execute(SQL["last_change"]).fetchone()
-        connection.execute(SQL["forget_changes"], ((last or 0) - self._changes_kept,))
-        self._checkpoint(connection)
+        """Now and then, with the turn held: forget old changes, write the log back.
+
+        What was committed before stays committed, so whatever fails here is nobody's failure, and is tried again.
+        """
+        try:
+            (last,) = connection.execute(SQL["last_change"]).fetchone()
+            connection.execute(SQL["forget_changes"], ((last or 0) - self._changes_kept,))
+            self._checkpoint(connection)
+        except (sqlite3.Error, OSError) as error:
+            log.warning("%s could not be tidied up, and will be later: %s", self._file.path, error)
 
     def _checkpoint(self, connection: sqlite3.Connection) -> None:
         """Write the log back into the file. We hold the turn: a log that is begun anew beside a writer is not safe
         before SQLite 3.51.3. Readers are waited for only when the log has become large.
         """
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        if os.stat(f"{self._file.path}-wal").st_size > 2 * WAL_IS_LARGE:
+        if self._file.log_size() > 2 * WAL_IS_LARGE:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -28,7 +28,7 @@ from statestore.engines.sqlite.places import MAX_SEQ, age_of, place_of
 from statestore.engines.sqlite.statements import SQL
 from statestore.jsontext import changed_members
 from statestore.records import column_of
-from statestore.timestamps import nanoseconds
+from statestore.timestamps import later_of, nanoseconds
 
 _FIELD_UPDATES = {
     name: f"UPDATE sessions SET {name} = ? WHERE number = ?"  # noqa: S608 - our own names
@@ -202,8 +202,7 @@ class Transaction:
             self._set_fields(header, change.set_fields)
         if change.set_metadata or change.unset_metadata:
             self._change_metadata(header, change)
-        if nanoseconds(change.updated) > nanoseconds(header.updated):
-            header.updated = change.updated
+        header.updated = later_of(header.updated, change.updated)
         header.version = new_version()
         self._touched[header.number] = header
         self._changes.append((header.number, first, last, change.truncate_after, is_header or None, None, None))

@@ -83,7 +83,8 @@ CREATE TABLE indexed (
 -- How far the index of words is: the last change that it has seen, and, while it is made anew, the last session.
 CREATE TABLE indexing (
     one    INTEGER PRIMARY KEY CHECK (one = 1),
+    rules  INTEGER NOT NULL, -- by which text was cut into words
     change INTEGER NOT NULL,
     swept  INTEGER
 ) STRICT;
-INSERT INTO indexing VALUES (1, 0, NULL);
+INSERT INTO indexing VALUES (1, 0, 0, NULL);
