@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from benchmarks import files, importing
+from benchmarks import files, importing, sqlite
 from benchmarks.timing import Result
 
 
 def results() -> Iterator[Result]:
     """Everything, as it is measured."""
     yield from importing.run()
+    yield from sqlite.run()
     yield from files.run()
 
 
@@ -27,9 +28,10 @@ def main() -> int:
             line = json.dumps({**asdict(result), "is_met": result.is_met})
         else:
             verdict = "" if result.is_met else "  MISSED"
-            ours, floor = f"{result.seconds * 1e6:,.0f} us", f"{result.floor_seconds * 1e6:,.0f} us"
-            figures = f"{result.ratio:6.2f} {result.unit}  (bar {result.bar:g})  {ours} against {floor}"
-            line = f"{result.name:<54}{figures}: {result.floor_name}{verdict}"
+            line = f"{result.name:<60}{result.ratio:9.2f} {result.unit:<3} (bar {result.bar:g}){verdict}"
+            if result.floor_name:
+                ours, floor = f"{result.seconds * 1e6:,.0f}", f"{result.floor_seconds * 1e6:,.0f}"
+                line += f"  {ours} against {floor} us: {result.floor_name}"
         print(line, flush=True)
     return 0 if is_met else 1
 

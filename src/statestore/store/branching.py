@@ -11,7 +11,7 @@ from statestore.labels import labels_in, opening_of
 from statestore.records import USER, decode_body
 from statestore.session import Session
 from statestore.store.failures import explained, not_found
-from statestore.store.reading import entry_of
+from statestore.store.reading import entry_of, understanding
 from statestore.store.writing import MAX_ATTEMPTS, SessionWriter
 from statestore.stored import StoredRecord, StoredSession
 from statestore.timeline import TimelineEntry
@@ -30,15 +30,16 @@ class SessionBrancher(SessionWriter):
         if stored is None:
             raise not_found(session_id)
         fork = Session(stored.fields.user_id, new_id)
-        change = ChangeSession(
-            id=str(fork.id),
-            updated=fork.updated_text,
-            requires=Requires(absent=True),
-            create=NewSession(fork.user_id, fork.created_text, stored.layout),
-            append=tuple(map(_copied, stored.records.in_order())),
-            set_fields=_fields_of(stored) | {"parent_session_id": stored.id},
-            set_metadata=members(stored.metadata),
-        )
+        with understanding(stored.id):
+            change = ChangeSession(
+                id=str(fork.id),
+                updated=fork.updated_text,
+                requires=Requires(absent=True),
+                create=NewSession(fork.user_id, fork.created_text, stored.layout),
+                append=tuple(map(_copied, stored.records.in_order())),
+                set_fields=_fields_of(stored) | {"parent_session_id": stored.id},
+                set_metadata=members(stored.metadata),
+            )
         await self._commit(change)
         created = await self.load_session(fork.id)
         if created is None:
@@ -52,10 +53,11 @@ class SessionBrancher(SessionWriter):
             stored = await self._read(session_id, after=to)
             if stored is None:
                 raise not_found(session_id)
-            removed = stored.records.in_order()
+            with understanding(stored.id):
+                removed = [entry_of(record) for record in stored.records.in_order()]
             if not removed:
                 return []
-            is_mute = stored.message_count == sum(record.kind == USER for record in removed)
+            is_mute = stored.message_count == sum(entry.kind == USER for entry in removed)
             change = ChangeSession(
                 id=stored.id,
                 updated=now_text(),
@@ -69,7 +71,7 @@ class SessionBrancher(SessionWriter):
                 if failed.failures[0].reason == "version":
                     continue
                 raise explained(failed, [change]) from None
-            return [entry_of(record) for record in removed]
+            return removed
         raise SessionConflict(f"session {session_id} changed {MAX_ATTEMPTS} times while it was being rewound")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Literal
 
@@ -79,7 +81,8 @@ class SessionReader(Committing):
         stored = await self._read(session_id, before=check_count("before", before), last=check_count("limit", limit))
         if stored is None:
             raise not_found(session_id)
-        return [entry_of(record) for record in stored.records.in_order()]
+        with understanding(stored.id):
+            return [entry_of(record) for record in stored.records.in_order()]
 
     async def _read(
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
@@ -124,10 +127,17 @@ class SessionReader(Committing):
 
 def session_from(stored: StoredSession, place: str, *, is_part: bool = False) -> Session:
     """The session object for what an engine at this place read."""
-    try:
+    with understanding(stored.id):
         return session_of(stored, place, is_part=is_part)
-    except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError) as error:
-        raise CorruptSession(f"session {stored.id} cannot be read: {error}") from error
+
+
+@contextmanager
+def understanding(session_id: str) -> Generator[None]:
+    """While what is stored of a session is being decoded: `CorruptSession` if it cannot be."""
+    try:
+        yield
+    except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError, RecursionError) as error:
+        raise CorruptSession(f"session {session_id} cannot be read: {error}") from error
 
 
 def entry_of(record: StoredRecord) -> TimelineEntry:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
-from statestore.engines.sqlite.indexing import KINDS
-from statestore.engines.sqlite.places import age_of, seq_of
+from statestore.engines.sqlite.places import age_of, kind_of_column, seq_of
 from statestore.engines.sqlite.reading import snapshot
 from statestore.engines.sqlite.statements import SQL
 from statestore.errors import InvalidName, InvalidValue
@@ -39,30 +39,40 @@ def check_everything(connection: sqlite3.Connection) -> list[Problem]:
 
 def _check_sessions(connection: sqlite3.Connection) -> Iterator[Problem]:
     for row in connection.execute(SQL["check_sessions"]):
-        number, session_id, created, updated, age, age_rest, next_seq, *counts, size, metadata = row
-        where = f"session {session_id}"
-        found, bodies, last = [0, 0, 0], 0, 0
-        for place, kind, body in connection.execute(SQL["check_records"], (number << 32, (number + 1) << 32)):
-            last = seq_of(place)
-            bodies += len(body.encode())
-            if kind in (0, 1, 2):
-                found[kind] += 1
-            yield from _check_record(where, last, kind, body)
-        if found != counts:
-            told = "{} messages, {} responses and {} events"
-            yield Problem(where, f"it has {told.format(*found)}, and its header says {told.format(*counts)}", _KEPT)
-        if last >= next_seq:
-            yield Problem(where, f"it has a record {last}, and {next_seq} is the next number to be given out", _KEPT)
-        if size != bodies + len((metadata or "{}").encode()):
-            yield Problem(where, f"its header says {size} bytes, which it does not have", _KEPT)
-        yield from _check_texts(where, session_id, created, updated, (age, age_rest), metadata)
+        where = f"session {row[1]}"
+        try:
+            yield from _check_session(connection, where, row)
+        except (TypeError, AttributeError, ValueError) as error:  # SQLite's own check tells which value
+            yield Problem(where, f"its row makes no sense: {error}", _KEPT)
 
 
-def _check_record(where: str, seq: int, kind: int, body: str) -> Iterator[Problem]:
+def _check_session(connection: sqlite3.Connection, where: str, row: Sequence[Any]) -> Iterator[Problem]:
+    number, session_id, created, updated, age, age_rest, next_seq, *counts, size, metadata = row
+    found, bodies, last = [0, 0, 0], 0, 0
+    for place, kind, body in connection.execute(SQL["check_records"], (number << 32, (number + 1) << 32)):
+        last = seq_of(place)
+        bodies += len(body.encode())
+        if kind in (0, 1, 2):
+            found[kind] += 1
+        yield from _check_record(f"{where}, record {last}", kind, body)
+    if found != counts:
+        told = "{} messages, {} responses and {} events"
+        yield Problem(where, f"it has {told.format(*found)}, and its header says {told.format(*counts)}", _KEPT)
+    if last >= next_seq:
+        yield Problem(where, f"it has a record {last}, and {next_seq} is the next number to be given out", _KEPT)
+    if size != bodies + len((metadata or "{}").encode()):
+        yield Problem(where, f"its header says {size} bytes, which it does not have", _KEPT)
+    yield from _check_texts(where, session_id, created, updated, (age, age_rest), metadata)
+
+
+def _check_record(where: str, kind: int, body: str) -> Iterator[Problem]:
+    if kind not in (0, 1, 2):
+        yield Problem(where, f"it is of the kind {kind}, which is none", _KEPT)
+        return
     try:
-        decode_body(KINDS[kind], body.encode())
-    except (msgspec.DecodeError, InvalidValue, IndexError, RecursionError) as error:
-        yield Problem(f"{where}, record {seq}", f"it is not a record: {error}", _KEPT)
+        decode_body(kind_of_column(kind), body.encode())
+    except (msgspec.DecodeError, InvalidValue, RecursionError) as error:
+        yield Problem(where, f"it is not a record: {error}", _KEPT)
 
 
 def _check_texts(
@@ -104,5 +114,5 @@ def _check_documents(connection: sqlite3.Connection) -> Iterator[Problem]:
                 msgspec.json.decode(body)
             if kind != "bin":
                 body.decode()
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, AttributeError) as error:
             yield Problem(where, f"it is not {'JSON' if kind == 'json' else 'UTF-8'}: {error}", _KEPT)

@@ -120,6 +120,7 @@ class DatabaseFile:
         """
         mode = "ro" if self._read_only else "rw"
         escaped = self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+        self.check_is_there()  # with another file in its place, SQLite would apply our log to that
         connection = sqlite3.connect(
             f"file://{escaped}?mode={mode}{'&immutable=1' if at_rest else ''}",
             uri=True,
@@ -129,6 +130,7 @@ class DatabaseFile:
             cached_statements=256,
         )
         try:
+            self.check_is_there()  # nothing was read yet, so nothing is lost by closing
             execute = connection.execute
             execute(f"PRAGMA synchronous={'FULL' if self._is_durable else 'NORMAL'}")
             execute("PRAGMA wal_autocheckpoint=0")  # see checkpoints.py

@@ -224,5 +224,4 @@ class SqliteEngine:
 
     async def backup(self, to: str) -> None:
         with self._usage, explained(self._path, self._file.timeout), self._pool.connection() as connection:
-            self._file.check_is_there()
             back_up(connection, to)

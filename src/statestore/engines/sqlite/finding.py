@@ -8,8 +8,9 @@ import msgspec
 
 from statestore.engine import SearchQuery
 from statestore.engines.fulltext import Match, best_matches, match_at
-from statestore.engines.sqlite.indexing import KINDS, forget_memory, index_in_memory, is_up_to_date
+from statestore.engines.sqlite.indexing import forget_memory, index_in_memory, is_up_to_date
 from statestore.engines.sqlite.listing import PROJECT
+from statestore.engines.sqlite.places import kind_of_column
 from statestore.engines.sqlite.reading import snapshot
 from statestore.engines.sqlite.statements import SQL
 from statestore.records import decode_body, kind_of
@@ -61,7 +62,7 @@ def _hit(connection: sqlite3.Connection, match: Match, query: SearchQuery) -> Se
 
 def _said(column: int, body: bytes) -> tuple[str, str]:
     """The kind of a record, and its text."""
-    kind = KINDS[column]
+    kind = kind_of_column(column)
     try:
         return kind_of(decode_body(kind, body)), text_in(kind, body)
     except (msgspec.DecodeError, ValueError):

@@ -12,14 +12,12 @@ from typing import Final
 import msgspec
 
 from statestore.engines.fulltext import CREATE_WORDS, add_words, remove_words, set_title_words
-from statestore.engines.sqlite.places import places_between, seq_of
+from statestore.engines.sqlite.places import kind_of_column, places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
-from statestore.records import AGENT, USER
 from statestore.searching import RULES, text_in
 
 RECORDS_A_STEP: Final = 1000
 CHANGES_A_STEP: Final = 5000
-KINDS: Final = (USER, AGENT, "event")
 
 
 def is_up_to_date(connection: sqlite3.Connection) -> bool:
@@ -119,6 +117,6 @@ class _Step:
 
 def _text(kind: int, body: str) -> str:
     try:
-        return text_in(KINDS[kind], body.encode())
+        return text_in(kind_of_column(kind), body.encode())
     except msgspec.DecodeError:
         return ""  # not a record: check() tells

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from statestore.errors import NotSupported
+from statestore.records import AGENT, USER
 
+EVENT: Final = "event"
 SEQ_BITS: Final = 32
 MAX_SEQ: Final = (1 << SEQ_BITS) - 1
 
@@ -31,6 +33,11 @@ def places_between(number: int, after: int | None, before: int | None) -> tuple[
     last = MAX_SEQ if before is None else min(before, MAX_SEQ + 1) - 1
     base = number << SEQ_BITS
     return base + max(first, 0), base + max(last, -1)
+
+
+def kind_of_column(column: int) -> str:
+    """The kind of the records in a column; an event's own kind is in its body."""
+    return USER if column == 0 else AGENT if column == 1 else EVENT
 
 
 def age_of(updated_ns: int) -> tuple[int, int]:

@@ -34,14 +34,17 @@ SELECT kind, count(*), sum(length(CAST(body AS BLOB))) FROM records WHERE place 
 -- name: delete_records
 DELETE FROM records WHERE place BETWEEN ? AND ?;
 
--- name: delete_keys
+-- name: delete_keys_after
 DELETE FROM keys WHERE number = ? AND seq > ?;
 
--- name: delete_extras
-DELETE FROM extras WHERE number = ?;
+-- name: delete_keys
+DELETE FROM keys WHERE number BETWEEN ? AND ?;
 
--- name: delete_session
-DELETE FROM sessions WHERE number = ?;
+-- name: delete_extras
+DELETE FROM extras WHERE number BETWEEN ? AND ?;
+
+-- name: delete_sessions
+DELETE FROM sessions WHERE number BETWEEN ? AND ?;
 
 -- name: metadata
 SELECT metadata FROM extras WHERE number = ?;
@@ -73,7 +76,7 @@ DELETE FROM changes WHERE change <= ?;
 -- Reading ------------------------------------------------------------------------------------------------------------
 
 -- name: session
-SELECT number, version, next_seq, users,
+SELECT number, version, next_seq, users, events,
     user_id, created, updated, active_seed_id, active_persona_id, project_id, parent_session_id
 FROM sessions WHERE id = ?;
 
@@ -84,17 +87,18 @@ SELECT metadata, layout FROM extras WHERE number = ?;
 SELECT CAST(group_concat(body, ',') FILTER (WHERE kind = 0) AS BLOB),
     CAST(group_concat(body, ',') FILTER (WHERE kind = 1) AS BLOB),
     CAST(group_concat(body, ',') FILTER (WHERE kind = 2) AS BLOB),
-    group_concat(kind, ''), min(place), max(place)
+    group_concat(kind, '')
 FROM records WHERE place BETWEEN ? AND ?;
 
--- name: last_bodies
+-- name: bodies_without_events
 SELECT CAST(group_concat(body, ',') FILTER (WHERE kind = 0) AS BLOB),
     CAST(group_concat(body, ',') FILTER (WHERE kind = 1) AS BLOB),
-    CAST(group_concat(body, ',') FILTER (WHERE kind = 2) AS BLOB),
-    group_concat(kind, ''), min(place), max(place)
-FROM records WHERE place BETWEEN
-    (SELECT min(place) FROM (SELECT place FROM records WHERE place BETWEEN ?1 AND ?2 ORDER BY place DESC LIMIT ?3))
-    AND ?2;
+    NULL,
+    group_concat(kind, '')
+FROM records WHERE place BETWEEN ? AND ?;
+
+-- name: first_of_last
+SELECT min(place) FROM (SELECT place FROM records WHERE place BETWEEN ? AND ? ORDER BY place DESC LIMIT ?);
 
 -- name: places
 SELECT place FROM records WHERE place BETWEEN ? AND ?;

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
+import msgspec
+
 from statestore.engines.sqlite.places import places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
+from statestore.errors import CorruptSession
+from statestore.jsontext import members
 from statestore.records import DecodedRecords, RecordArrays
 from statestore.stored import Document, DocumentInfo, DocumentKind, Numbering, Records, SessionFields, StoredSession
 
@@ -31,9 +35,13 @@ def read_session(
         row = connection.execute(SQL["session"], (session_id,)).fetchone()
         if row is None:
             return None
-        number, version, next_seq, users, *fields = row
+        number, version, next_seq, users, events, *fields = row
         metadata, layout = connection.execute(SQL["extras"], (number,)).fetchone() or ("{}", None)
-        records = _read_records(connection, number, *places_between(number, after, before), last)
+        places = places_between(number, after, before)
+        if last is not None:
+            places = _last_of(connection, *places, last)
+        records = _read_records(connection, number, *places, count=next_seq - 1, has_events=events > 0)
+    _check_metadata(session_id, metadata)
     return StoredSession(
         id=session_id,
         fields=SessionFields(*fields),
@@ -46,33 +54,54 @@ def read_session(
     )
 
 
-def _read_records(connection: sqlite3.Connection, number: int, first: int, last: int, limit: int | None) -> Records:
-    """The records in a range of places, of these the last ones, joined into arrays by SQLite itself."""
-    if limit is None:
-        row = connection.execute(SQL["bodies"], (first, last)).fetchone()
-    else:
-        row = connection.execute(SQL["last_bodies"], (first, last, min(limit, 1 << 32))).fetchone()
-    users, agents, events, kinds, lowest, highest = row
+def _check_metadata(session_id: str, metadata: str) -> None:
+    if metadata != "{}":
+        try:
+            members(metadata.encode())
+        except msgspec.DecodeError as error:
+            raise CorruptSession(f"session {session_id}: its metadata are not a JSON object: {error}") from error
+
+
+def _last_of(connection: sqlite3.Connection, first: int, last: int, count: int) -> tuple[int, int]:
+    """The range of places that holds the last records of another."""
+    (place,) = connection.execute(SQL["first_of_last"], (first, last, min(count, 1 << 32))).fetchone()
+    return (last + 1 if place is None else place), last
+
+
+def _read_records(
+    connection: sqlite3.Connection, number: int, first: int, last: int, *, count: int, has_events: bool
+) -> Records:
+    """The records in a range of places, joined into arrays by SQLite itself.
+
+    ``count`` is how many the session has if none was ever removed and no number skipped.
+    """
+    query = SQL["bodies" if has_events else "bodies_without_events"]
+    users, agents, events, kinds = connection.execute(query, (first, last)).fetchone()
     if kinds is None:
         return Records.of(())
+    if kinds.strip("012"):
+        raise CorruptSession(f"session number {number} has records of no known kind: check() tells which")
+    if len(kinds) == count:
+        seqs: Sequence[int] = range(1, count + 1)
+    else:
+        seqs = [seq_of(place) for (place,) in connection.execute(SQL["places"], (first, last))]
+        if len(seqs) != len(kinds):
+            raise CorruptSession(f"session number {number} has records of no known kind: check() tells which")
     keys = dict(connection.execute(SQL["keys"], (number,)).fetchall())
-    places: range | list[int] = range(lowest, highest + 1)
-    if len(places) != len(kinds):  # some were removed, or numbers were skipped
-        places = [place for (place,) in connection.execute(SQL["places"], (lowest, highest))]
-    return Records(RecordArrays(_array(users), _array(agents), _array(events)), _numbering(kinds, places, keys))
+    return Records(RecordArrays(_array(users), _array(agents), _array(events)), _numbering(kinds, seqs, keys))
 
 
 def _array(joined: bytes | None) -> memoryview:
     return memoryview(b"[%b]" % (joined or b""))
 
 
-def _numbering(kinds: str, places: range | list[int], keys: dict[int, str]) -> Callable[[DecodedRecords], Numbering]:
+def _numbering(kinds: str, seqs: Sequence[int], keys: dict[int, str]) -> Callable[[DecodedRecords], Numbering]:
     """The numbers of records that follow each other, worked out when somebody asks."""
 
     def numbering(_: DecodedRecords) -> Numbering:
         columns: tuple[list[int], list[int], list[int]] = ([], [], [])
-        for kind, place in zip(map(int, kinds), places, strict=True):
-            columns[kind].append(seq_of(place))
+        for kind, seq in zip(map(int, kinds), seqs, strict=True):
+            columns[kind].append(seq)
         return Numbering(*columns, keys)
 
     return numbering

@@ -26,7 +26,7 @@ _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Turnstile:
-    """The turns of one process at one database. One thread at a time takes them."""
+    """The turns of one process at one database, and of its threads among each other."""
 
     def __init__(self, path: str, timeout: float) -> None:
         self._path = path
@@ -34,6 +34,7 @@ class Turnstile:
         self._gate = self._turn = self._held = -1
         self._share_ends = 0.0
         self._queue: _Queue | None = None
+        self._mutex = threading.Lock()
         forget_after_fork(self)
 
     def open(self) -> None:
@@ -56,6 +57,7 @@ class Turnstile:
 
     def forget(self) -> None:
         """In a child process: closing the parent's lock files does not unlock them."""
+        self._mutex = threading.Lock()
         if self._queue is not None:
             self._queue.close_inherited()
             self._queue = None
@@ -65,18 +67,30 @@ class Turnstile:
 
     def take(self) -> None:
         """Wait for the turn; `StoreUnavailable` if others do not let go in time."""
+        if not self._mutex.acquire(timeout=self._timeout):
+            raise self._too_long("thread")
+        try:
+            self._held = self._take()
+        except BaseException:
+            self._mutex.release()
+            raise
+
+    def _take(self) -> int:
+        """The lock file that is locked now."""
         if self._goes_on() or self._is_first():
-            self._held = self._turn
-            return
+            return self._turn
         if self._queue is None:
             self._queue = _Queue(self._path)
         if not self._queue.wait(self._timeout):
-            raise StoreUnavailable(
-                f"{self._path} has been written by another process for {self._timeout:g} s: try again when it is "
-                f"done, or wait longer with sqlite:{self._path}?timeout=SECONDS"
-            )
-        self._held = self._queue.turn
+            raise self._too_long("process")
         self._share_ends = time.monotonic() + SHARE
+        return self._queue.turn
+
+    def _too_long(self, who: str) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"{self._path} has been written by another {who} for {self._timeout:g} s: try again when it is done, "
+            f"or wait longer with sqlite:{self._path}?timeout=SECONDS"
+        )
 
     def _goes_on(self) -> bool:
         """Whether we had the turn just now, and nobody took it since."""
@@ -97,6 +111,7 @@ class Turnstile:
     def hand_on(self) -> None:
         """Let others write."""
         fcntl.flock(self._held, fcntl.LOCK_UN)
+        self._mutex.release()
 
     @contextmanager
     def turn(self) -> Generator[None]:

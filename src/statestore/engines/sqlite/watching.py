@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 
 from statestore.engine import ChangePage
-from statestore.engines.sqlite.indexing import KINDS
-from statestore.engines.sqlite.places import MAX_SEQ, place_of, seq_of
+from statestore.engines.sqlite.places import EVENT, MAX_SEQ, kind_of_column, place_of, seq_of
 from statestore.engines.sqlite.reading import snapshot
 from statestore.engines.sqlite.statements import SQL
 from statestore.errors import CursorExpired, InvalidCursor, InvalidValue
@@ -112,10 +112,8 @@ def _notices(connection: sqlite3.Connection, change: _Change, told: int) -> Iter
 
 
 def _record(seq: int, column: int, body: bytes) -> StoredRecord:
-    kind: Any = KINDS[column]
-    if column == 2:
-        try:
+    kind = kind_of_column(column)
+    if kind == EVENT:
+        with suppress(msgspec.DecodeError, InvalidValue):  # whoever decodes it will tell
             kind = kind_of(decode_body(kind, body))
-        except (msgspec.DecodeError, InvalidValue):
-            kind = KINDS[column]
     return StoredRecord(seq, kind, body)

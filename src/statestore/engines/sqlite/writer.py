@@ -62,10 +62,10 @@ class Writer:
             return [error for _ in batches]
 
     def _with_connection(self, batches: list[Batch]) -> list[Result]:
+        self._file.check_is_there()
         connection = self._pool.lend()
         is_sound = False
         try:
-            self._file.check_is_there()
             results = self._in_one_transaction(connection, batches)
             self._count(connection)
             is_sound = True
@@ -109,8 +109,8 @@ class Writer:
 
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do something else in a transaction, in turn with others."""
+        self._file.check_is_there()
         with self._turns.turn(), self._pool.connection() as connection:
-            self._file.check_is_there()
             connection.execute("BEGIN IMMEDIATE")
             result = work(connection)
             connection.execute("COMMIT")

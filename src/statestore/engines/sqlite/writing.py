@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -26,6 +26,7 @@ from statestore.engine import (
 from statestore.engines.judging import Item, Present, judge
 from statestore.engines.sqlite.places import MAX_SEQ, age_of, place_of
 from statestore.engines.sqlite.statements import SQL
+from statestore.errors import CorruptSession, InvalidValue
 from statestore.jsontext import changed_members
 from statestore.records import column_of
 from statestore.timestamps import later_of, nanoseconds
@@ -98,6 +99,13 @@ class Header:
             self.agents += by
         else:
             self.events += by
+
+    def move_to(self, updated: str) -> None:
+        """Note when the session was changed; it never goes back."""
+        try:
+            self.updated = later_of(self.updated, updated)
+        except InvalidValue as error:
+            raise CorruptSession(f"session {self.id}: when it was changed last cannot be told: {error}") from error
 
     def row(self) -> tuple[object, ...]:
         """What goes back into the database."""
@@ -202,7 +210,7 @@ class Transaction:
             self._set_fields(header, change.set_fields)
         if change.set_metadata or change.unset_metadata:
             self._change_metadata(header, change)
-        header.updated = later_of(header.updated, change.updated)
+        header.move_to(change.updated)
         header.version = new_version()
         self._touched[header.number] = header
         self._changes.append((header.number, first, last, change.truncate_after, is_header or None, None, None))
@@ -229,7 +237,7 @@ class Transaction:
             header.count(kind, -count)
             header.size -= size
         self._execute(SQL["delete_records"], gone)
-        self._execute(SQL["delete_keys"], (header.number, after))
+        self._execute(SQL["delete_keys_after"], (header.number, after))
 
     def _append(self, header: Header, change: ChangeSession) -> tuple[tuple[int, ...], int | None, int | None]:
         """Add records; the number of each, and the first and the last number that is new."""
@@ -266,7 +274,10 @@ class Transaction:
     def _change_metadata(self, header: Header, change: ChangeSession) -> None:
         row = self._execute(SQL["metadata"], (header.number,)).fetchone()
         old = row[0].encode() if row else b"{}"
-        new = changed_members(old, change.set_metadata, change.unset_metadata)
+        try:
+            new = changed_members(old, change.set_metadata, change.unset_metadata)
+        except msgspec.DecodeError as error:
+            raise CorruptSession(f"session {header.id}: its metadata are not a JSON object: {error}") from error
         self._execute(SQL["put_metadata"], (header.number, new.decode()))
         header.size += len(new) - len(old)
 
@@ -282,14 +293,27 @@ class Transaction:
         """Delete sessions, in the order in which their records lie in the file."""
         doomed, self._doomed = sorted(self._doomed, key=lambda header: header.number), []
         self.flush()
-        numbers = [(header.number,) for header in doomed]
-        ranges = [(place_of(header.number, 0), place_of(header.number, MAX_SEQ)) for header in doomed]
-        self._execute_many(SQL["delete_records"], ranges)
-        self._execute_many(SQL["delete_keys"], [(number, -1) for (number,) in numbers])
-        self._execute_many(SQL["delete_extras"], numbers)
-        self._execute_many(SQL["delete_session"], numbers)
+        runs = list(_runs(header.number for header in doomed))
+        places = [(place_of(first, 0), place_of(last, MAX_SEQ)) for first, last in runs]
+        self._execute_many(SQL["delete_records"], places)
+        for statement in ("delete_keys", "delete_extras", "delete_sessions"):
+            self._execute_many(SQL[statement], runs)
         gone = [(header.number, None, None, None, None, header.id, header.user_id) for header in doomed]
         self._execute_many(SQL["insert_change"], gone)
+
+
+def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Rising numbers, as the first and the last of each run without a gap."""
+    first = last = None
+    for number in numbers:
+        if first is None or last is None:
+            first = number
+        elif number != last + 1:
+            yield first, last
+            first = number
+        last = number
+    if first is not None and last is not None:
+        yield first, last
 
 
 def new_version() -> str:
