@@ -136,7 +136,7 @@ def understanding(session_id: str) -> Generator[None]:
     """While what is stored of a session is being decoded: `CorruptSession` if it cannot be."""
     try:
         yield
-    except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise CorruptSession(f"session {session_id} cannot be read: {error}") from error
 
 

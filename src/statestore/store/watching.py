@@ -10,6 +10,7 @@ from statestore.errors import InvalidCursor
 from statestore.names import check_session_id
 from statestore.notices import Notice, notice_of
 from statestore.store.capabilities import capable
+from statestore.store.reading import understanding
 from statestore.store.searching import SessionSearcher
 
 SHORTEST_PAUSE: Final = 0.005
@@ -43,7 +44,9 @@ class SessionWatcher(SessionSearcher):
         while True:
             page = await self._watched().read_changes(cursor, session_id=session_id, user_id=self._owner)
             for notice in page.notices:
-                yield notice_of(notice)
+                with understanding(notice.session_id):
+                    told = notice_of(notice)
+                yield told
             if page.cursor == cursor:
                 await self._host.pause(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)

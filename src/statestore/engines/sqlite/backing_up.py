@@ -4,35 +4,51 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from contextlib import closing, suppress
 
 from statestore.errors import CorruptData, StoreUnavailable
 
 
-def back_up(connection: sqlite3.Connection, to: str) -> None:
+def back_up(connection: sqlite3.Connection, to: str, *, timeout: float) -> None:
     """Copy the database to a path where nothing is yet; others may read and write meanwhile."""
+    if not to or "\0" in to:
+        raise StoreUnavailable(f"a backup needs the path of a new file, not {to!r}")
     path = os.path.abspath(to)
     if os.path.lexists(path):
         raise StoreUnavailable(f"{path} exists already: a backup does not write over anything")
     unfinished = f"{path}.unfinished"
     try:
-        fd = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         raise StoreUnavailable(
             f"{unfinished} exists: another backup is being made, or one was broken off; remove it then"
         ) from None
-    os.close(fd)
+    except OSError as error:
+        raise StoreUnavailable(f"{unfinished}: {error.strerror}") from error
     try:
-        with closing(sqlite3.connect(unfinished, isolation_level=None)) as copy:
-            connection.backup(copy)
-            copy.execute("PRAGMA journal_mode=DELETE")  # one file, nothing beside it
-            (verdict,) = copy.execute("PRAGMA quick_check(1)").fetchone()
-            if verdict != "ok":
-                raise CorruptData(f"the copy is damaged, so the original may be ({verdict}): see check()")
+        _copy(connection, unfinished, timeout)
         _publish(unfinished, path)
+    except (sqlite3.Error, OSError) as error:
+        raise StoreUnavailable(f"the backup to {path} could not be made, and was removed: {error}") from error
     finally:
         with suppress(FileNotFoundError):
             os.unlink(unfinished)
+
+
+def _copy(connection: sqlite3.Connection, path: str, timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+
+    def watch(status: int, _remaining: int, _total: int) -> None:
+        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and time.monotonic() > deadline:
+            raise StoreUnavailable(f"the database has been locked by another program for {timeout:g} s: try again")
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as copy:
+        connection.backup(copy, progress=watch, sleep=0.05)
+        copy.execute("PRAGMA journal_mode=DELETE")  # one file, nothing beside it
+        (verdict,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise CorruptData(f"the copy is damaged, so the original may be ({verdict}): see check()")
 
 
 def _publish(unfinished: str, path: str) -> None:

@@ -10,7 +10,8 @@ from typing import Final, Literal
 
 from statestore.engines.sqlite.failures import explained
 from statestore.engines.sqlite.filesystems import is_on_network
-from statestore.errors import StoreUnavailable
+from statestore.engines.sqlite.pool import TORN, Identity, torn_files
+from statestore.errors import StoreClosed, StoreUnavailable
 
 APPLICATION_ID: Final = 0x73746F72
 """Marks a file as ours, in the place that SQLite has for it."""
@@ -35,12 +36,13 @@ class DatabaseFile:
     """One file with a database in it."""
 
     def __init__(self, path: str, *, timeout: float, journal: Journal, is_durable: bool, read_only: bool) -> None:
-        self.path = path
+        self.path = os.path.realpath(path)
+        self._link = path if os.path.islink(path) else None
         self.timeout = timeout
         self._journal = journal
         self._is_durable = is_durable
         self._read_only = read_only
-        self._identity: tuple[int, int] | None = None
+        self.identity: Identity | None = None
 
     def prepare(self, *, create: bool) -> None:
         """Make sure that there is a file, ours alone if it is new; `StoreUnavailable` if there cannot be one."""
@@ -61,7 +63,9 @@ class DatabaseFile:
                 raise StoreUnavailable(
                     f"{self.path} may not be {'read' if self._read_only else 'written'} by this user{hint}"
                 )
-            self._identity = status.st_dev, status.st_ino
+            self.identity = status.st_dev, status.st_ino
+            if self.identity in torn_files:
+                raise StoreClosed(TORN)
             self._check_header()
 
     def _check_header(self) -> None:
@@ -75,7 +79,10 @@ class DatabaseFile:
 
     def _create(self) -> os.stat_result:
         directory = os.path.dirname(self.path)
-        _make_directories(directory)
+        if self._link is None:
+            _make_directories(directory)
+        elif not os.path.isdir(directory):
+            raise StoreUnavailable(f"{self._link} is a link to {self.path}, and there is no such directory")
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             _sync_directory(directory)
@@ -93,7 +100,7 @@ class DatabaseFile:
                 f"{self.path} is gone while the store is open ({error.strerror}): put the file back, "
                 "or open the store anew"
             ) from error
-        if identity != self._identity:
+        if identity != self.identity:
             raise StoreUnavailable(
                 f"{self.path} was replaced by another file while the store is open: put the old one back, "
                 "or open the store anew"

@@ -72,13 +72,13 @@ class SqliteEngine:
         if not 0 <= timeout <= 2_000_000:
             raise InvalidValue(f"timeout is a number of seconds from 0 up, not {timeout!r}")
         with explained(os.fspath(path), timeout):  # a relative path in a directory that was removed
-            self._path = os.path.realpath(path)
+            self._file = DatabaseFile(
+                os.fspath(path), timeout=timeout, journal=journal, is_durable=durability == "full", read_only=read_only
+            )
+        self._path = self._file.path
         self._create = create
         self._read_only = read_only
-        self._file = DatabaseFile(
-            self._path, timeout=timeout, journal=journal, is_durable=durability == "full", read_only=read_only
-        )
-        self._pool = ConnectionPool(self._file.connect)
+        self._pool = ConnectionPool(self._file.connect, lambda: self._file.identity)
         self._turns = Turnstile(self._path, timeout)
         self._writer = Writer(self._file, self._pool, self._turns, changes_kept=changes_kept)
         self._usage = Usage(self.url)
@@ -224,4 +224,4 @@ class SqliteEngine:
 
     async def backup(self, to: str) -> None:
         with self._usage, explained(self._path, self._file.timeout), self._pool.connection() as connection:
-            back_up(connection, to)
+            back_up(connection, to, timeout=self._file.timeout)

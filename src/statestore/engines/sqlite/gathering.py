@@ -24,23 +24,36 @@ class _Stage(Enum):
     LEADING = auto()
 
 
-class Entry:
-    """Some batches on their way into a transaction, and what became of each."""
+class Slot:
+    """A batch on its way into a transaction, and what became of it, as soon as that is decided."""
 
-    __slots__ = ("batches", "results", "stage", "wake")
+    __slots__ = ("batch", "result")
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self.result: Result | None = None
+
+
+class _Entry:
+    """What one thread wants to have made."""
+
+    __slots__ = ("slots", "stage", "wake")
 
     def __init__(self, batches: Sequence[Batch]) -> None:
-        self.batches = batches
-        self.results: list[Result] = []
+        self.slots = [Slot(batch) for batch in batches]
         self.stage = _Stage.WAITING
         self.wake = threading.Lock()
         self.wake.acquire()
 
+    def is_decided(self) -> bool:
+        """Whether there is nothing left to do."""
+        return all(slot.result is not None for slot in self.slots)
+
 
 class Gathering:
-    """Where the threads of one store meet. ``make`` fills in the results of some entries, all in one go."""
+    """Where the threads of one store meet. ``make`` fills in the results of some batches, all in one go."""
 
-    def __init__(self, make: Callable[[list[Entry]], None]) -> None:
+    def __init__(self, make: Callable[[list[Slot]], None]) -> None:
         self._make = make
         self.forget()
         forget_after_fork(self)
@@ -48,12 +61,12 @@ class Gathering:
     def forget(self) -> None:
         """In a child process: nobody waits here yet."""
         self._lock = threading.Lock()
-        self._waiting: list[Entry] = []
+        self._waiting: list[_Entry] = []
         self._has_leader = False
 
     def commit(self, batches: Sequence[Batch]) -> list[Result]:
         """Have batches made, each wholly or not at all, together with whatever else waits."""
-        entry = Entry(batches)
+        entry = _Entry(batches)
         with self._lock:
             self._waiting.append(entry)
             if not self._has_leader:
@@ -63,9 +76,9 @@ class Gathering:
             self._wait(entry)
         if entry.stage is _Stage.LEADING:
             self._lead()
-        return entry.results
+        return [slot.result for slot in entry.slots if slot.result is not None]
 
-    def _wait(self, entry: Entry) -> None:
+    def _wait(self, entry: _Entry) -> None:
         """Sleep until the entry is done, or is to lead."""
         try:
             entry.wake.acquire()
@@ -83,16 +96,16 @@ class Gathering:
             for entry in group:
                 entry.stage = _Stage.TAKEN
         try:
-            self._make(group)
+            self._make([slot for entry in group for slot in entry.slots])
         finally:
             with self._lock:
-                undone = [entry for entry in group[1:] if not entry.results]
+                undone = [entry for entry in group[1:] if not entry.is_decided()]
                 for entry in undone:  # the leader was interrupted: somebody else leads these
                     entry.stage = _Stage.WAITING
                 self._waiting[:0] = undone
                 self._pass_on()
             for entry in group:
-                if entry.results:
+                if entry not in undone:
                     entry.stage = _Stage.DONE
                     entry.wake.release()
 

@@ -22,11 +22,23 @@ FORK_PATIENCE: Final = 10.0
 """Seconds that a fork waits for calls under way in other threads."""
 
 
+Identity = tuple[int, int]
+"""Device and inode of a file."""
+
+TORN: Final = (
+    "this process was forked while a thread was busy in the store, so it cannot use this file: "
+    "fork when the store is idle, or start processes with spawn"
+)
+torn_files: set[Identity] = set()
+"""Files of which a connection in use came along from the parent: SQLite would take its locks for ours."""
+
+
 class ConnectionPool:
     """Lends out connections, and takes them back."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, connect: Callable[[], sqlite3.Connection], identity: Callable[[], Identity | None]) -> None:
         self._connect = connect
+        self._identity = identity
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._idle: list[sqlite3.Connection] = []
@@ -53,8 +65,7 @@ class ConnectionPool:
         with self._lock:
             while self._is_held_up:
                 self._changed.wait()
-            if self._is_torn:
-                raise StoreClosed("this process was forked while the store was busy: open the store in the child")
+            self.check_is_whole()
             self._lent += 1
             if self._idle:
                 return self._idle.pop()
@@ -63,6 +74,11 @@ class ConnectionPool:
         except BaseException:
             self._note_return()
             raise
+
+    def check_is_whole(self) -> None:
+        """Raise `StoreClosed` in a process that was forked while a connection was in use."""
+        if self._is_torn:
+            raise StoreClosed(TORN)
 
     def give_back(self, connection: sqlite3.Connection, *, is_sound: bool = True) -> None:
         """Take a connection back; one that failed, or is in the middle of something, is not used again."""
@@ -110,7 +126,10 @@ class ConnectionPool:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._is_held_up = False
-        self._is_torn = self._lent > 0
+        identity = self._identity()
+        if self._lent and identity is not None:
+            self._is_torn = True
+            torn_files.add(identity)
         _inherited.extend(self._idle)
         self._idle, self._lent = [], 0
 

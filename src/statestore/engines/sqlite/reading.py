@@ -11,10 +11,11 @@ import msgspec
 
 from statestore.engines.sqlite.places import places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
-from statestore.errors import CorruptSession
+from statestore.errors import CorruptSession, InvalidValue
 from statestore.jsontext import members
 from statestore.records import DecodedRecords, RecordArrays
 from statestore.stored import Document, DocumentInfo, DocumentKind, Numbering, Records, SessionFields, StoredSession
+from statestore.timestamps import nanoseconds
 
 
 @contextmanager
@@ -41,7 +42,9 @@ def read_session(
         if last is not None:
             places = _last_of(connection, *places, last)
         records = _read_records(connection, number, *places, count=next_seq - 1, has_events=events > 0)
-    _check_metadata(session_id, metadata)
+        if records is None:
+            raise CorruptSession(f"session {session_id} has records of no known kind: check() tells which")
+    _check_texts(session_id, fields[1], fields[2], metadata)
     return StoredSession(
         id=session_id,
         fields=SessionFields(*fields),
@@ -54,12 +57,16 @@ def read_session(
     )
 
 
-def _check_metadata(session_id: str, metadata: str) -> None:
-    if metadata != "{}":
-        try:
+def _check_texts(session_id: str, created: str, updated: str, metadata: str) -> None:
+    try:
+        nanoseconds(created)
+        nanoseconds(updated)
+        if metadata != "{}":
             members(metadata.encode())
-        except msgspec.DecodeError as error:
-            raise CorruptSession(f"session {session_id}: its metadata are not a JSON object: {error}") from error
+    except InvalidValue as error:
+        raise CorruptSession(f"session {session_id}: {error}") from error
+    except msgspec.DecodeError as error:
+        raise CorruptSession(f"session {session_id}: its metadata are not a JSON object: {error}") from error
 
 
 def _last_of(connection: sqlite3.Connection, first: int, last: int, count: int) -> tuple[int, int]:
@@ -70,8 +77,8 @@ def _last_of(connection: sqlite3.Connection, first: int, last: int, count: int) 
 
 def _read_records(
     connection: sqlite3.Connection, number: int, first: int, last: int, *, count: int, has_events: bool
-) -> Records:
-    """The records in a range of places, joined into arrays by SQLite itself.
+) -> Records | None:
+    """The records in a range of places, joined into arrays by SQLite itself; ``None`` if one is of no known kind.
 
     ``count`` is how many the session has if none was ever removed and no number skipped.
     """
@@ -80,13 +87,13 @@ def _read_records(
     if kinds is None:
         return Records.of(())
     if kinds.strip("012"):
-        raise CorruptSession(f"session number {number} has records of no known kind: check() tells which")
+        return None
     if len(kinds) == count:
         seqs: Sequence[int] = range(1, count + 1)
     else:
         seqs = [seq_of(place) for (place,) in connection.execute(SQL["places"], (first, last))]
         if len(seqs) != len(kinds):
-            raise CorruptSession(f"session number {number} has records of no known kind: check() tells which")
+            return None
     keys = dict(connection.execute(SQL["keys"], (number,)).fetchall())
     return Records(RecordArrays(_array(users), _array(agents), _array(events)), _numbering(kinds, seqs, keys))
 

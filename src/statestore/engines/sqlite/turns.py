@@ -61,9 +61,7 @@ class Turnstile:
         if self._queue is not None:
             self._queue.close_inherited()
             self._queue = None
-        if self._turn >= 0:
-            self.close()
-            self.open()
+        self.close()
 
     def take(self) -> None:
         """Wait for the turn; `StoreUnavailable` if others do not let go in time."""
@@ -77,6 +75,8 @@ class Turnstile:
 
     def _take(self) -> int:
         """The lock file that is locked now."""
+        if self._turn < 0:  # in a child process, for the first time
+            self.open()
         if self._goes_on() or self._is_first():
             return self._turn
         if self._queue is None:

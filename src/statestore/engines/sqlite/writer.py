@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from statestore.engine import PreconditionFailed
 from statestore.engines.sqlite.connecting import DatabaseFile
 from statestore.engines.sqlite.failures import explanation, is_lock_timeout
-from statestore.engines.sqlite.gathering import Batch, Entry, Gathering, Result
+from statestore.engines.sqlite.gathering import Batch, Gathering, Result, Slot
 from statestore.engines.sqlite.pool import ConnectionPool
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.sqlite.turns import Turnstile
@@ -34,78 +34,84 @@ class Writer:
         self._turns = turns
         self._changes_kept = changes_kept
         self._commits = 0
-        self._gathering = Gathering(self._make_entries)
+        self._gathering = Gathering(self._make)
 
     def commit(self, batches: Sequence[Batch]) -> list[Result]:
         """Make some batches, each wholly or not at all; what became of each."""
         return self._gathering.commit(batches)
 
-    def _make_entries(self, entries: list[Entry]) -> None:
-        batches = [batch for entry in entries for batch in entry.batches]
-        results = self._make(batches)
-        for entry in entries:
-            count = len(entry.batches)
-            entry.results, results = results[:count], results[count:]
-
-    def _make(self, batches: list[Batch]) -> list[Result]:
+    def _make(self, slots: list[Slot]) -> None:
         try:
+            self._pool.check_is_whole()
             self._turns.take()
             try:
-                return self._with_connection(batches)
+                self._with_connection(slots)
             finally:
                 self._turns.hand_on()
-        except (sqlite3.Error, OSError) as error:
-            failure = explanation(error, self._file.path, self._file.timeout)
-            failure.__cause__ = error
-            return [failure for _ in batches]
-        except StateStoreError as error:
-            return [error for _ in batches]
+        except (sqlite3.Error, OSError, StateStoreError) as error:
+            failure = self._explained(error)
+            for slot in slots:
+                slot.result = failure
 
-    def _with_connection(self, batches: list[Batch]) -> list[Result]:
+    def _with_connection(self, slots: list[Slot]) -> None:
         self._file.check_is_there()
         connection = self._pool.lend()
         is_sound = False
         try:
-            results = self._in_one_transaction(connection, batches)
+            self._make_together(connection, slots)
             self._count(connection)
             is_sound = True
-            return results
         finally:
             self._pool.give_back(connection, is_sound=is_sound)
 
-    def _in_one_transaction(self, connection: sqlite3.Connection, batches: list[Batch]) -> list[Result]:
-        """Make all batches together; or, if that fails for any of them, each one alone."""
-        connection.execute("BEGIN IMMEDIATE")
+    def _make_together(self, connection: sqlite3.Connection, slots: list[Slot]) -> None:
+        """Make all batches in one transaction; or, if that fails for any of them, each one alone."""
         try:
-            transaction = Transaction(connection)
-            transaction.expect(batches)
-            results: list[Result] = []
-            for batch in batches:
+            self._in_transaction(connection, slots)
+        except Exception as error:
+            if len(slots) == 1 or is_lock_timeout(error):
+                raise
+            for slot in slots:
                 try:
-                    results.append(transaction.make(batch))
-                except PreconditionFailed as failed:
-                    results.append(failed)
-            transaction.flush()
+                    self._in_transaction(connection, [slot])
+                except Exception as failure:  # noqa: BLE001 - carried to whoever sent this batch, whatever it is
+                    slot.result = self._explained(failure)
+
+    def _in_transaction(self, connection: sqlite3.Connection, slots: list[Slot]) -> None:
+        """Make some batches in one transaction."""
+        connection.execute("BEGIN IMMEDIATE")
+        results: list[Result] | None = None
+        try:
+            results = self._written(Transaction(connection), slots)
             connection.execute("COMMIT")
-            return results
+            _settle(slots, results)
         except BaseException as error:
             if connection.in_transaction:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
-            if len(batches) == 1 or not isinstance(error, Exception) or is_lock_timeout(error):
-                raise
-        return [self._alone(connection, batch) for batch in batches]
+            elif results is not None and not isinstance(error, sqlite3.Error):
+                _settle(slots, results)  # interrupted just after the commit: it happened
+            raise
 
-    def _alone(self, connection: sqlite3.Connection, batch: Batch) -> Result:
-        try:
-            (result,) = self._in_one_transaction(connection, [batch])
-        except (sqlite3.Error, OSError) as error:
-            failure = explanation(error, self._file.path, self._file.timeout)
-            failure.__cause__ = error
-            return failure
-        except StateStoreError as error:
+    @staticmethod
+    def _written(transaction: Transaction, slots: list[Slot]) -> list[Result]:
+        """What becomes of each batch, once the transaction is committed."""
+        transaction.expect(slot.batch for slot in slots)
+        results: list[Result] = []
+        for slot in slots:
+            try:
+                results.append(transaction.make(slot.batch))
+            except PreconditionFailed as failed:
+                results.append(failed)
+        transaction.flush()
+        return results
+
+    def _explained(self, error: Exception) -> Exception:
+        if not isinstance(error, (sqlite3.Error, OSError)):
             return error
-        return result
+        failure = explanation(error, self._file.path, self._file.timeout)
+        failure.__cause__ = error
+        return failure
 
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do something else in a transaction, in turn with others."""
@@ -150,3 +156,8 @@ class Writer:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         if self._file.log_size() > 2 * WAL_IS_LARGE:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _settle(slots: list[Slot], results: list[Result]) -> None:
+    for slot, result in zip(slots, results, strict=True):
+        slot.result = result

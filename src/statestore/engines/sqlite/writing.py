@@ -213,7 +213,7 @@ class Transaction:
         header.move_to(change.updated)
         header.version = new_version()
         self._touched[header.number] = header
-        self._changes.append((header.number, first, last, change.truncate_after, is_header or None, None, None))
+        self._changes.append((header.number, first, last, _kept(change.truncate_after), is_header or None, None, None))
         return Outcome(before, header.version, seqs)
 
     def _create(self, session_id: str, new: NewSession, updated: str) -> Header:
@@ -232,7 +232,8 @@ class Transaction:
 
     def _truncate(self, header: Header, after: int) -> None:
         self.flush()
-        gone = place_of(header.number, min(max(after, -1), MAX_SEQ - 1) + 1), place_of(header.number, MAX_SEQ)
+        after = min(max(after, -1), MAX_SEQ - 1)
+        gone = place_of(header.number, after + 1), place_of(header.number, MAX_SEQ)
         for kind, count, size in self._execute(SQL["size_beyond"], gone).fetchall():
             header.count(kind, -count)
             header.size -= size
@@ -300,6 +301,11 @@ class Transaction:
             self._execute_many(SQL[statement], runs)
         gone = [(header.number, None, None, None, None, header.id, header.user_id) for header in doomed]
         self._execute_many(SQL["insert_change"], gone)
+
+
+def _kept(truncate_after: int | None) -> int | None:
+    """The number of the last record that is left, as the database can keep it."""
+    return None if truncate_after is None else min(max(truncate_after, 0), MAX_SEQ)
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
