@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 from operator import add
 from typing import Any, Final, NamedTuple, cast
@@ -300,6 +300,10 @@ def _best_stretch(marks: Sequence[_Mark], width: int) -> tuple[int, int]:
 
 def _marks_in(text: str, terms: Sequence[Term]) -> list[_Mark]:
     """Where each term occurs in a text, in order."""
+    if text.isascii():
+        lower = text.lower()
+        found = (_Mark(*match.span(), n) for n, term in enumerate(terms) for match in _ascii_form(term).finditer(lower))
+        return sorted(found)
     tokens, places = _located(text)
     line = f" {' '.join(tokens)} "
     starts = list(accumulate((len(token) + 1 for token in tokens), initial=0))
@@ -315,6 +319,14 @@ def _marks_in(text: str, terms: Sequence[Term]) -> list[_Mark]:
             at = line.find(wanted, starts[last + 1])
     marks.sort()
     return marks
+
+
+@lru_cache(maxsize=256)
+def _ascii_form(term: Term) -> re.Pattern[str]:
+    """What a term looks like in a text of lower case ASCII."""
+    words = [re.escape(token) + ("[0-9a-z]*" if len(token) == MAX_WORD else "") for token in term.tokens]
+    end = "[0-9a-z]*" if term.is_prefix else "(?![0-9a-z])"
+    return re.compile(f"(?<![0-9a-z]){'[^0-9a-z]+'.join(words)}{end}")
 
 
 class _Places(NamedTuple):

@@ -146,12 +146,13 @@ UPDATE indexed SET seq = min(seq, ?) WHERE number = ?;
 -- name: forget_indexed
 DELETE FROM indexed WHERE number = ?;
 
--- name: found_record
-SELECT id, user_id, coalesce(title, opening), kind, body
-FROM records JOIN sessions ON number = place >> 32 WHERE place = ?;
+-- name: found_records
+SELECT place, sessions.id, user_id, coalesce(title, opening), kind, body
+FROM json_each(?) JOIN records ON place = value JOIN sessions ON number = place >> 32;
 
--- name: found_title
-SELECT id, user_id, coalesce(title, opening), title FROM sessions WHERE number = ? AND title IS NOT NULL;
+-- name: found_titles
+SELECT number << 32, sessions.id, user_id, coalesce(title, opening), NULL, title
+FROM json_each(?) JOIN sessions ON number = value >> 32 WHERE value & 0xffffffff = 0 AND title IS NOT NULL;
 
 -- Watching -----------------------------------------------------------------------------------------------------------
 
