@@ -2,12 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench format clean
+.PHONY: help demo test check bench bench-peers format clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 13
 
 demo: $(READY) ## the main job in a few seconds: keep, kill -9, reopen, list, show, preview a prune
 	@$(BIN)/python -m statestore.demo
@@ -24,12 +25,16 @@ check: $(READY) ## lint, formatting, types, layers
 bench: $(READY) ## measure against bare floors
 	$(BIN)/python -m benchmarks
 
+bench-peers: $(PEERS)/.ready ## measure beside the stores of agent frameworks, and write docs/benchmarks-peers.md
+	$(PEERS)/bin/python -m benchmarks.peers --json .bench-peers.json --plot docs/append-cost.svg \
+		--markdown docs/benchmarks-peers.md
+
 format: $(READY) ## sort imports and format
 	$(BIN)/ruff check --select I --fix
 	$(BIN)/ruff format
 
-clean: ## remove .venv and all caches
-	rm -rf .venv .pytest_cache .hypothesis .ruff_cache .import_linter_cache build dist
+clean: ## remove the environments and all caches
+	rm -rf .venv $(PEERS) .bench-peers.json .pytest_cache .hypothesis .ruff_cache .import_linter_cache build dist
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
@@ -37,4 +42,13 @@ $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@$(BIN)/python -m compileall -q src
+	@touch $@
+
+# A peer that cannot be installed does not keep the others from running: its row tells why.
+$(PEERS)/.ready: pyproject.toml benchmarks/peers/requirements.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers/requirements.txt || \
+		grep -v '^#' benchmarks/peers/requirements.txt | while read -r peer; do \
+			$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "$$peer" || true; done
 	@touch $@

@@ -18,14 +18,14 @@ def face(request: pytest.FixtureRequest) -> Iterator[Face]:
     face.close()
 
 
-@pytest.fixture(params=["memory", "files"])
+@pytest.fixture(params=["memory", "files", "sqlite"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return Place(request.param, tmp_path / "state")
 
 
 @pytest.fixture
 def store(face: Face, place: Place) -> StateStore:
-    """An empty store: memory and files, plain and asynchronous."""
+    """An empty store: memory, files and SQLite, plain and asynchronous."""
     return face.open(place.engine())
 
 

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from statestore import AsyncStateStore, Batch, Engine, StateStore
+from statestore import AsyncStateStore, Batch, Engine, Notice, StateStore
 from statestore.engines.files import FilesEngine
 from statestore.engines.memory import MemoryEngine
+from statestore.engines.sqlite import SqliteEngine
 
 
 class LoopStore:
@@ -39,6 +40,16 @@ class LoopStore:
             raise
         self._runner.run(block.__aexit__(None, None, None))
 
+    def watch(self, session_id: str | None = None, *, after: str | None = None) -> Iterator[Notice]:
+        return self._stepped(self._store.watch(session_id, after=after))
+
+    def _stepped(self, notices: Any) -> Iterator[Notice]:
+        try:
+            while True:
+                yield self._runner.run(_next(notices))
+        finally:
+            self._runner.run(notices.aclose())
+
     def __enter__(self) -> LoopStore:
         return self
 
@@ -55,6 +66,10 @@ class LoopStore:
             return self._runner.run(result) if inspect.iscoroutine(result) else result
 
         return call
+
+
+async def _next(notices: Any) -> Notice:
+    return await anext(notices)
 
 
 class Face:
@@ -94,4 +109,6 @@ class Place:
         self._memory = MemoryEngine()
 
     def engine(self) -> Engine:
+        if self.kind == "sqlite":
+            return SqliteEngine(self.directory.with_suffix(".db"))
         return FilesEngine(str(self.directory)) if self.kind == "files" else self._memory

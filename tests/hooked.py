@@ -20,6 +20,8 @@ class HookedEngine:
         self.commits: list[Sequence[Change]] = []
 
     def __getattr__(self, name: str) -> Any:
+        if name == "commit_group":
+            raise AttributeError(name)  # so that every commit is hooked
         return getattr(self._engine, name)
 
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from faces import Place
 from statestore import (
     AsyncUserStore,
+    InvalidCursor,
+    NotSupported,
     PruneConfig,
     Session,
     SessionNotFound,
@@ -96,8 +99,12 @@ UNREACHABLE: dict[str, Callable[[UserStore], Any]] = {
     "delete_session": lambda alice: alice.delete_session("b1"),
     "fork_session": lambda alice: alice.fork_session("b1"),
     "rewind_session": lambda alice: alice.rewind_session("b1", to=0),
+    "search_sessions": lambda alice: alice.search_sessions("bob's") + alice.search_sessions("bob*", user_id="bob"),
+    "change_cursor": lambda alice: alice.change_cursor() and None,  # a moment, and nothing of what was before it
+    "watch": lambda alice: next(alice.watch("b1", after="nonsense")),
     "prune_sessions": lambda alice: alice.prune_sessions(PruneConfig(max_sessions=2, ttl_hours=0)),
 }
+NOT_IN_MEMORY = {"search_sessions", "change_cursor", "watch"}
 
 
 def test_every_method_of_a_users_store_is_tried_below() -> None:
@@ -106,17 +113,46 @@ def test_every_method_of_a_users_store_is_tried_below() -> None:
 
 
 @pytest.mark.parametrize("method", UNREACHABLE)
-def test_a_users_store_cannot_reach_another_users_session(filled: StateStore, method: str) -> None:
+def test_a_users_store_cannot_reach_another_users_session(filled: StateStore, place: Place, method: str) -> None:
     before = bobs(filled)
+    expected: tuple[type[Exception], ...] = (SessionNotFound, WrongUser)
+    if method in NOT_IN_MEMORY:
+        expected = (NotSupported,) if place.kind == "memory" else (InvalidCursor,)
     try:
         result = UNREACHABLE[method](filled.for_user("alice"))
     except StateStoreError as error:
-        assert isinstance(error, (SessionNotFound, WrongUser))  # noqa: PT017 - either an error, or nothing to be seen
+        assert isinstance(error, expected)  # noqa: PT017 - either an error, or nothing to be seen
     else:
         assert result in (None, False, [], 0)
     assert bobs(filled) == before
     assert filled.count_sessions(user_id="bob") == 1
     assert filled.count_sessions() == 3
+
+
+def test_a_users_store_is_told_nothing_of_another_users_session(
+    filled: StateStore, other: StateStore, place: Place
+) -> None:
+    alice = filled.for_user("alice")
+    if place.kind == "memory":
+        with pytest.raises(NotSupported):
+            alice.watch()
+        with pytest.raises(NotSupported):
+            alice.search_sessions("bob's")
+        return
+    assert [hit.session_id for hit in filled.search_sessions("bob's")] == ["b1"]
+    start = alice.change_cursor()
+    other.append("b1", UserMessage("bob's too"))
+    other.rewind_session("b1", to=1)
+    other.update_session_with("b1", lambda session: session.set_metadata("title", "bob's"))
+    other.fork_session("b1", new_id="b2")
+    other.delete_session("b1")
+    other.append("a1", UserMessage("the one thing that is alice's"))
+    notices = alice.watch(after=start)
+    first = next(notices)
+    notices.close()  # type: ignore[attr-defined] - it is a generator
+    assert (first.session_id, first.what, first.seq) == ("a1", "record", 2)
+    assert alice.search_sessions("bob's") == []
+    assert {hit.session_id for hit in filled.search_sessions("bob's")} == {"b2"}
 
 
 @pytest.mark.parametrize("method", ["load_session", "session_exists", "timeline", "append", "delete_session"])
@@ -142,6 +178,7 @@ def test_a_users_store_has_no_documents_and_no_way_to_the_rest(users_store: type
         "check",
         "batch",
         "erase_user",
+        "backup",
         "for_user",
         "close",
         "open",

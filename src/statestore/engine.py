@@ -290,7 +290,7 @@ class Searches(Protocol):
         ...
 
     async def update_search_index(self) -> None:
-        """Bring the index up to date now: what was deleted leaves no words behind."""
+        """Bring the index up to date, if there is one: what was deleted leaves no words behind."""
         ...
 
 

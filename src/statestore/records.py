@@ -5,6 +5,7 @@ more than we know (a newer program's fields) or less (an optional field left out
 """
 
 import operator
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, NamedTuple, TypeVar, cast
 
@@ -216,6 +217,14 @@ class RecordArrays(NamedTuple):
     events: memoryview = memoryview(b"[]")
 
 
+class RecordPieces(NamedTuple):
+    """The same in pieces: each is some records' JSON, joined by commas."""
+
+    users: Sequence[bytes] = ()
+    agents: Sequence[bytes] = ()
+    events: Sequence[bytes] = ()
+
+
 class _ArrayCodec(Generic[R]):
     """Decodes an array of one kind of record."""
 
@@ -223,13 +232,16 @@ class _ArrayCodec(Generic[R]):
         self._ordinary = msgspec.json.Decoder(list[ordinary])
         self._verbatim = msgspec.json.Decoder(list[verbatim])
 
-    def decode(self, array: memoryview) -> tuple[list[R], datetime]:
-        """The records, and a moment that none of them is later than."""
+    def decode(self, array: memoryview) -> list[R]:
+        """The records; their timestamps are texts, which `latest_moment` looks at."""
         try:
-            records = self._ordinary.decode(array)
+            return self._ordinary.decode(array)
         except msgspec.ValidationError:
-            records = self._with_bodies(array)  # an unknown field, a missing one, or no record at all
-        return records, _latest(list(map(_TIMESTAMP, records)))
+            return self._with_bodies(array)  # an unknown field, a missing one, or no record at all
+
+    def decode_pieces(self, pieces: Sequence[bytes]) -> list[R]:
+        """The records of several pieces."""
+        return [record for piece in pieces for record in self.decode(memoryview(b"[%b]" % piece))]
 
     def _with_bodies(self, array: memoryview) -> list[R]:
         bytes(array).decode()  # what is kept as text must be text
@@ -247,26 +259,31 @@ _EVENTS = _ArrayCodec(Event, _VerbatimEvent)
 
 
 class DecodedRecords(NamedTuple):
-    """The records of three arrays, and a moment that none of them is later than."""
+    """The records of three arrays."""
 
     users: list[UserMessage]
     agents: list[AgentResponse]
     events: list[Event]
-    latest: datetime
 
 
 def decode_arrays(arrays: RecordArrays) -> DecodedRecords:
-    """The records of three arrays; raises ``msgspec.DecodeError`` or `InvalidValue` where one is not a record."""
-    users, last_user = _USERS.decode(arrays.users)
-    agents, last_agent = _AGENTS.decode(arrays.agents)
-    events, last_event = _EVENTS.decode(arrays.events)
-    return DecodedRecords(users, agents, events, max(last_user, last_agent, last_event))
+    """The records of three arrays; raises ``msgspec.DecodeError`` where one is not a record."""
+    return DecodedRecords(_USERS.decode(arrays.users), _AGENTS.decode(arrays.agents), _EVENTS.decode(arrays.events))
+
+
+def decode_pieces(pieces: RecordPieces) -> DecodedRecords:
+    """The records of three lists of pieces; raises ``msgspec.DecodeError`` where one is not a record."""
+    return DecodedRecords(
+        _USERS.decode_pieces(pieces.users), _AGENTS.decode_pieces(pieces.agents), _EVENTS.decode_pieces(pieces.events)
+    )
 
 
 def decode_body(kind: str, body: bytes) -> Record:
-    """One record from its JSON."""
+    """One record from its JSON; raises ``msgspec.DecodeError`` or `InvalidValue` if it is none."""
     codec = _USERS if kind == USER else _AGENTS if kind == AGENT else _EVENTS
-    return codec.decode(memoryview(b"[" + body + b"]"))[0][0]
+    record = codec.decode(memoryview(b"[" + body + b"]"))[0]
+    nanoseconds(record.timestamp_text)
+    return record
 
 
 def said_in(kind: str, body: bytes) -> tuple[str, str, str]:
@@ -284,8 +301,9 @@ _FIRST_MOMENT: Final = datetime.min.replace(tzinfo=UTC)
 _to_moments = list[Annotated[datetime, msgspec.Meta(tz=True)]]
 
 
-def _latest(texts: list[str]) -> datetime:
-    """The latest of these moments or a microsecond more; `InvalidValue` if one is no timestamp."""
+def latest_moment(*columns: Sequence[Record]) -> datetime:
+    """The latest timestamp of these records or a microsecond more; `InvalidValue` if one is no timestamp."""
+    texts = [text for column in columns for text in map(_TIMESTAMP, column)]
     if not texts:
         return _FIRST_MOMENT
     try:

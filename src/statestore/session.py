@@ -67,7 +67,7 @@ class Session:
         session._created, session._updated = stored.fields.created, stored.fields.updated
         for name in OPTIONAL_FIELDS:
             setattr(session, name, getattr(stored.fields, name))
-        users, agents, events, _ = stored.records.decoded()
+        users, agents, events = stored.records.decoded()
         origin = Origin(
             stored.version,
             stored.fields,

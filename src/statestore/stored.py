@@ -13,7 +13,17 @@ from msgspec import Struct
 
 from statestore.errors import CorruptDocument, InvalidCursor, InvalidValue
 from statestore.jsontext import joined_array
-from statestore.records import AGENT, USER, DecodedRecords, RecordArrays, bodies_of, column_of, decode_arrays
+from statestore.records import (
+    AGENT,
+    USER,
+    DecodedRecords,
+    RecordArrays,
+    RecordPieces,
+    bodies_of,
+    column_of,
+    decode_arrays,
+    decode_pieces,
+)
 from statestore.timestamps import datetime_of, nanoseconds
 
 Version = Hashable
@@ -48,12 +58,24 @@ class Records:
     records, for engines that must work it out.
     """
 
-    __slots__ = ("_decoded", "_numbering", "arrays")
+    __slots__ = ("_arrays", "_decoded", "_numbering", "_pieces")
 
-    def __init__(self, arrays: RecordArrays, numbering: Numbering | Callable[[DecodedRecords], Numbering]) -> None:
-        self.arrays = arrays
+    def __init__(
+        self,
+        arrays: RecordArrays | None,
+        numbering: Numbering | Callable[[DecodedRecords], Numbering],
+        *,
+        pieces: RecordPieces | None = None,
+    ) -> None:
+        self._arrays = arrays
+        self._pieces = pieces
         self._numbering = numbering
         self._decoded: DecodedRecords | None = None
+
+    @classmethod
+    def of_pieces(cls, pieces: RecordPieces, numbering: Numbering) -> "Records":
+        """The bulk form of records that an engine gives in pieces: what stays small is decoded faster."""
+        return cls(None, numbering, pieces=pieces)
 
     @classmethod
     def of(cls, records: Iterable[StoredRecord]) -> "Records":
@@ -71,6 +93,14 @@ class Records:
         return cls(arrays, Numbering(*seqs, keys))
 
     @property
+    def arrays(self) -> RecordArrays:
+        """The records as JSON: the user's, the agent's, the events."""
+        if self._arrays is None:
+            pieces = self._pieces or RecordPieces()
+            self._arrays = RecordArrays(*(memoryview(joined_array(column)) for column in pieces))
+        return self._arrays
+
+    @property
     def numbering(self) -> Numbering:
         """The sequence numbers."""
         if not isinstance(self._numbering, Numbering):
@@ -85,7 +115,7 @@ class Records:
     def decoded(self) -> DecodedRecords:
         """The records as objects; the lists are the same ones at every call."""
         if self._decoded is None:
-            self._decoded = decode_arrays(self.arrays)
+            self._decoded = decode_arrays(self.arrays) if self._pieces is None else decode_pieces(self._pieces)
         return self._decoded
 
     def in_order(self) -> list[StoredRecord]:

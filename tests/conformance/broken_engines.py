@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import os
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 from zlib import crc32
 
 from msgspec.structs import replace
 
 from statestore.engine import (
     Change,
+    ChangePage,
     ChangeSession,
     DeleteCategory,
     DeleteSession,
@@ -23,20 +26,33 @@ from statestore.engine import (
     Outcome,
     PreconditionFailed,
     PutDocument,
+    SearchQuery,
     SessionQuery,
 )
 from statestore.engines.memory import MemoryEngine
-from statestore.errors import InvalidValue
-from statestore.stored import Document, DocumentInfo, DocumentKind, Records, SessionSummary, StoredSession
+from statestore.engines.sqlite import SqliteEngine, finding
+from statestore.engines.sqlite.indexing import is_up_to_date
+from statestore.errors import InvalidCursor, InvalidValue, NotSupported
+from statestore.stored import (
+    Document,
+    DocumentInfo,
+    DocumentKind,
+    Records,
+    SearchHit,
+    SessionSummary,
+    StoredNotice,
+    StoredSession,
+)
 from statestore.timestamps import nanoseconds
 
-NOTICED_BY: dict[type[MemoryEngine], str] = {}
+NOTICED_BY: dict[type[Any], str] = {}
+E = TypeVar("E")
 
 
-def noticed_by(case: str) -> Callable[[type[MemoryEngine]], type[MemoryEngine]]:
+def noticed_by(case: str) -> Callable[[type[E]], type[E]]:
     """Say which case must fail for an engine."""
 
-    def note(engine: type[MemoryEngine]) -> type[MemoryEngine]:
+    def note(engine: type[E]) -> type[E]:
         NOTICED_BY[engine] = case
         return engine
 
@@ -456,6 +472,238 @@ class ListsDocumentsAsTheyCome(MemoryEngine):
     async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
         infos = await super().list_documents(query)
         return sorted(infos, key=lambda info: list(self._documents).index((info.category, info.name, info.kind)))
+
+
+# -- engines that offer more, on a database
+
+
+class Whole(SqliteEngine):
+    """Keeps every promise: what the broken ones below are compared with."""
+
+
+@noticed_by("test_what_was_acknowledged_is_found_at_once")
+class FindsTheNewestOnlyNextTime(Whole):
+    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
+        with self._reading() as connection:
+            hits = finding.search(connection, query)
+        await self.update_search_index()
+        return hits
+
+
+@noticed_by("test_what_is_gone_is_not_found")
+class FindsWhatIsGone(Whole):
+    _known: dict[tuple[str, SearchQuery], list[SearchHit]] = {}
+
+    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
+        hits = await super().search_sessions(query)
+        places = {(hit.session_id, hit.seq) for hit in hits}
+        known = self._known.get((self.url, query), [])
+        hits += [hit for hit in known if (hit.session_id, hit.seq) not in places]
+        self._known[self.url, query] = hits
+        return hits
+
+
+@noticed_by("test_a_users_store_finds_that_users_words_alone")
+class FindsEverybodysWords(Whole):
+    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
+        return await super().search_sessions(replace(query, user_id=None))
+
+
+@noticed_by("test_filters_of_a_search")
+class FindsInEveryProject(Whole):
+    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
+        return await super().search_sessions(replace(query, project_id=None))
+
+
+@noticed_by("test_pages_of_hits_make_the_whole")
+class RepeatsAHit(Whole):
+    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
+        if query.after is None or query.limit < 2:
+            return await super().search_sessions(query)
+        whole = await super().search_sessions(replace(query, after=None, limit=1000))
+        place = [hit.cursor for hit in whole].index(query.after)
+        return whole[place:][: query.limit] if whole[place + 1 :] else []
+
+
+@noticed_by("test_all_words_must_occur")
+class FindsAnyOfTheWords(Whole):
+    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
+        hits = [await super(FindsAnyOfTheWords, self).search_sessions(replace(query, terms=(t,))) for t in query.terms]
+        return list({(hit.session_id, hit.seq): hit for some in hits for hit in some}.values())
+
+
+@noticed_by("test_the_best_comes_first")
+class FindsTheWorstFirst(Whole):
+    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
+        return (await super().search_sessions(query))[::-1]
+
+
+@noticed_by("test_a_hit_tells_where_and_shows_the_words")
+class MarksTheWrongPlace(Whole):
+    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
+        hits = await super().search_sessions(query)
+        return [replace(hit, marks=tuple((start + 1, end + 1) for start, end in hit.marks)) for hit in hits]
+
+
+@noticed_by("test_any_text_is_a_query")
+class TakesQueriesForSql(Whole):
+    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
+        for term in query.terms:
+            with self._reading() as connection:
+                connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (" ".join(term.tokens),)).fetchall()
+        return await super().search_sessions(query)
+
+
+@noticed_by("test_bringing_the_index_up_to_date_is_always_safe")
+class CannotBringItsIndexUpToDate(Whole):
+    async def update_search_index(self) -> None:
+        with self._reading() as connection:
+            if is_up_to_date(connection):
+                raise NotSupported("it is up to date")
+        await super().update_search_index()
+
+
+class Telling(Whole):
+    """Alters what is told."""
+
+    def told(self, notices: list[StoredNotice]) -> list[StoredNotice]:
+        return notices
+
+    async def read_changes(self, after: str, **options: Any) -> ChangePage:
+        page = await super().read_changes(after, **options)
+        return replace(page, notices=self.told(page.notices))
+
+
+@noticed_by("test_every_record_is_told_once_and_in_order")
+class SkipsARecord(Telling):
+    def told(self, notices: list[StoredNotice]) -> list[StoredNotice]:
+        return [notice for notice in notices if notice.seq != 5]
+
+
+@noticed_by("test_every_record_is_told_once_and_in_order")
+class TellsARecordTwice(Telling):
+    def told(self, notices: list[StoredNotice]) -> list[StoredNotice]:
+        return [notice for notice in notices for _ in range(2 if notice.seq == 5 else 1)]
+
+
+@noticed_by("test_every_record_is_told_once_and_in_order")
+class TellsOutOfOrder(Telling):
+    def told(self, notices: list[StoredNotice]) -> list[StoredNotice]:
+        return sorted(notices, key=lambda notice: notice.record.kind if notice.record else "")
+
+
+@noticed_by("test_a_watch_of_one_session_tells_of_that_one")
+class TellsOfEverySession(Whole):
+    async def read_changes(self, after: str, *, session_id: str | None = None, **options: Any) -> ChangePage:
+        return await super().read_changes(after, **options)
+
+
+@noticed_by("test_a_users_watch_tells_of_that_user_alone")
+class TellsEverybody(Whole):
+    async def read_changes(self, after: str, *, user_id: str | None = None, **options: Any) -> ChangePage:
+        return await super().read_changes(after, **options)
+
+
+@noticed_by("test_a_users_watch_tells_of_that_user_alone")
+class TellsEverybodyOfDeletions(Whole):
+    async def read_changes(self, after: str, *, user_id: str | None = None, **options: Any) -> ChangePage:
+        page = await super().read_changes(after, user_id=user_id, **options)
+        whole = await super().read_changes(after, **options)
+        return replace(whole, notices=[n for n in whole.notices if n.what == "deleted" or n in page.notices])
+
+
+@noticed_by("test_a_watch_goes_on_after_any_notice")
+class GoesOnAfterTheBatch(Telling):
+    def told(self, notices: list[StoredNotice]) -> list[StoredNotice]:
+        last = {notice.session_id: notice.cursor for notice in notices}
+        return [replace(notice, cursor=last[notice.session_id]) for notice in notices]
+
+
+@noticed_by("test_a_rewind_is_told")
+class KeepsRewindsToItself(Telling):
+    def told(self, notices: list[StoredNotice]) -> list[StoredNotice]:
+        return [notice for notice in notices if notice.what != "rewound"]
+
+
+@noticed_by("test_a_deletion_is_told")
+class KeepsDeletionsToItself(Telling):
+    def told(self, notices: list[StoredNotice]) -> list[StoredNotice]:
+        return [notice for notice in notices if notice.what != "deleted"]
+
+
+@noticed_by("test_another_engines_writes_are_told")
+class TellsItsOwnWritesAlone(Whole):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._written: set[tuple[str, int]] = set()
+
+    async def commit_group(self, batches: Sequence[Sequence[Change]]) -> list[list[Outcome] | Exception]:
+        results = await super().commit_group(batches)
+        for batch, result in zip(batches, results, strict=True):
+            if not isinstance(result, Exception):
+                for change, outcome in zip(batch, result, strict=True):
+                    self._written |= {(getattr(change, "id", ""), seq) for seq in outcome.seqs}
+        return results
+
+    async def read_changes(self, after: str, **options: Any) -> ChangePage:
+        page = await super().read_changes(after, **options)
+        return replace(page, notices=[n for n in page.notices if (n.session_id, n.seq) in self._written])
+
+
+@noticed_by("test_what_is_no_cursor_of_a_watch_is_refused")
+class TakesAnyCursor(Whole):
+    async def read_changes(self, after: str, **options: Any) -> ChangePage:
+        try:
+            return await super().read_changes(after, **options)
+        except InvalidCursor:
+            return ChangePage([], after)
+
+
+@noticed_by("test_a_failed_precondition_takes_no_other_batch_down")
+class FailsAllTogether(Whole):
+    async def commit_group(self, batches: Sequence[Sequence[Change]]) -> list[list[Outcome] | Exception]:
+        results = await super().commit_group(batches)
+        error = next((result for result in results if isinstance(result, PreconditionFailed)), None)
+        return results if error is None else [error for _ in batches]
+
+
+@noticed_by("test_a_later_batch_sees_the_earlier_ones")
+class JudgesAllBeforehand(Whole):
+    async def commit_group(self, batches: Sequence[Sequence[Change]]) -> list[list[Outcome] | Exception]:
+        known = {summary.id for summary in await self.list_sessions(SessionQuery())}
+        sound = [all(self._is_sound(change, known) for change in batch) for batch in batches]
+        results = iter(await super().commit_group([b for b, is_sound in zip(batches, sound, strict=True) if is_sound]))
+        return [next(results) if is_sound else PreconditionFailed([Failure(0, "missing")]) for is_sound in sound]
+
+    def _is_sound(self, change: Change, known: set[str]) -> bool:
+        return not isinstance(change, ChangeSession) or change.create is not None or change.id in known
+
+
+@noticed_by("test_each_batch_of_a_group_has_its_result")
+class MixesUpResults(Whole):
+    async def commit_group(self, batches: Sequence[Sequence[Change]]) -> list[list[Outcome] | Exception]:
+        return (await super().commit_group(batches))[::-1]
+
+
+@noticed_by("test_a_group_is_its_batches_one_after_the_other")
+class MakesAGroupBackwards(Whole):
+    async def commit_group(self, batches: Sequence[Sequence[Change]]) -> list[list[Outcome] | Exception]:
+        return (await super().commit_group(batches[::-1]))[::-1]
+
+
+@noticed_by("test_a_backup_holds_everything")
+class CopiesNothing(Whole):
+    async def backup(self, to: str) -> None:
+        empty = SqliteEngine(to)
+        await empty.open()
+        await empty.close()
+
+
+@noticed_by("test_a_backup_writes_over_nothing")
+class WritesOverAnything(Whole):
+    async def backup(self, to: str) -> None:
+        os.unlink(to)
+        await super().backup(to)
 
 
 class Nothing:

@@ -36,7 +36,7 @@ def test_a_good_engine_gets_a_good_report() -> None:
     ended = run("memory:", "-k", "TestEngine and (keys or version)", "--json")
     report = json.loads(ended.stdout)
     assert (ended.returncode, report["is_good"], report["broken"]) == (0, True, 0)
-    assert report["kept"] == len(report["promises"]) > 10
+    assert report["kept"] + report["not_offered"] == len(report["promises"]) > 10
     for promise in report["promises"]:
         assert set(promise["faces"]) == {"plain", "async"}
         assert promise["promise"].endswith(".")
@@ -47,6 +47,17 @@ def test_the_report_for_people_goes_promise_by_promise() -> None:
     assert ended.returncode == 0
     assert "Documents are kept.\n  kept    Writing a document again replaces it whole" in ended.stdout
     assert ended.stdout.endswith("2 promises: 2 kept, 0 broken (not all were tried)\n")
+
+
+def test_what_is_not_offered_is_told_apart_from_what_is_kept() -> None:
+    words = "test_the_best_comes_first or test_a_deletion_is_told or test_ties_go_by_id"
+    for url, offers, kept in (("memory:", [], 1), ("sqlite:{place}.db", ["backup", "group", "search", "watch"], 3)):
+        report = json.loads(run(url, "-k", words, "--json").stdout)
+        assert (report["is_good"], report["offers"]) == (True, offers)
+        assert (report["kept"], report["broken"], report["not_offered"]) == (kept, 0, 3 - kept)
+    ended = run("memory:", "-k", words)
+    assert "offers nothing besides" in ended.stdout
+    assert "1 kept, 0 broken, 2 of what is not offered, and is refused" in ended.stdout
 
 
 def test_a_store_of_its_own_is_used_and_left_empty(tmp_path: Path) -> None:

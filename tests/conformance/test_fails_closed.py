@@ -14,23 +14,33 @@ from broken_engines import (
     NOTICED_BY,
     AppliesHalfABatch,
     CountsVersions,
+    FindsEverybodysWords,
+    FindsTheNewestOnlyNextTime,
+    FindsWhatIsGone,
     IgnoresOwners,
     IgnoresVersions,
+    KeepsDeletionsToItself,
+    KeepsRewindsToItself,
     LetsTimeGoBack,
     ListsOldestFirst,
     LosesKeys,
     Nothing,
     ReplacesMetadataWhole,
     ReusesNumbers,
+    SkipsARecord,
+    TellsARecordTwice,
+    Whole,
 )
 from hypothesis import Phase, settings
 
 import statestore.conformance
 from statestore.conformance import EngineContract
+from statestore.conformance.capabilities import CAPABILITIES, OPTIONAL_CALLS, Capability
 from statestore.conformance.faces import FACES, FaceName
 from statestore.conformance.parts import CALLS
-from statestore.engine import Engine, Outcome
+from statestore.engine import ChangePage, Engine, Outcome
 from statestore.engines.memory import MemoryEngine
+from statestore.engines.sqlite import SqliteEngine
 
 CASES = sorted(name for name in dir(EngineContract) if name.startswith("test_"))
 MACHINE = "test_any_history_ends_as_the_oracle_says"
@@ -44,10 +54,29 @@ class Hasty(EngineContract):
         return settings(super().machine_settings(), phases=(Phase.generate,), report_multiple_bugs=False)
 
 
-def fails(make: Callable[[], object], case: str, face: FaceName, place: Path, *, reopens: bool = False) -> bool:
+def fails(
+    make: Callable[[], object],
+    case: str,
+    face: FaceName,
+    place: Path,
+    *,
+    reopens: bool = False,
+    offers: frozenset[Capability] = frozenset(),
+) -> bool:
     """Whether a case fails for an engine."""
+    members = {"reopens": reopens, "make_engine": lambda *_: make(), "offers": offers}
+    return fails_in(type("Tried", (Hasty,), members), case, face, place)
+
+
+def fails_on_disk(make: Callable[[Path], Engine], case: str, face: FaceName, place: Path) -> bool:
+    """Whether a case fails for an engine that keeps a database and offers everything."""
+    members = {"make_engine": lambda _, path: make(path.with_suffix(".db")), "offers": CAPABILITIES}
+    return fails_in(type("Tried", (Hasty,), members), case, face, place)
+
+
+def fails_in(tried: type[EngineContract], case: str, face: FaceName, place: Path) -> bool:
+    """Whether a case of a contract fails."""
     place.mkdir(exist_ok=True)
-    tried = type("Tried", (Hasty,), {"reopens": reopens, "make_engine": lambda *_: make()})
     try:
         getattr(tried(), case)(face, place)
     except (Exception, pytest.fail.Exception):  # noqa: BLE001 - however it fails
@@ -88,11 +117,28 @@ class Void:
     async def check(self) -> list[Any]:
         return []
 
+    async def search_sessions(self, query: Any) -> list[Any]:
+        return []
+
+    async def update_search_index(self) -> None: ...
+
+    async def change_cursor(self) -> str:
+        return ""
+
+    async def read_changes(self, after: str, **_: Any) -> ChangePage:
+        return ChangePage([], after)
+
+    async def commit_group(self, batches: Any) -> list[list[Outcome] | Exception]:
+        return [await self.commit(batch) for batch in batches]
+
+    async def backup(self, to: str) -> None: ...
+
 
 NEEDS_NO_MEMORY = {
     "test_every_attribute_of_the_contract_is_there",
     "test_every_method_of_the_contract_is_there",
     "test_the_url_tells_no_password",
+    "test_what_it_offers_is_what_it_says",
     "test_it_runs_in_every_face_that_it_can",
     "test_only_memory_may_forget",
     "test_constructing_an_engine_touches_nothing",
@@ -112,9 +158,13 @@ def test_an_engine_that_is_nothing_fails_every_case(tmp_path: Path, face: FaceNa
     assert passed == []
 
 
+def void_fails(case: str, face: FaceName, place: Path) -> bool:
+    return fails(Void, case, face, place, reopens=True, offers=CAPABILITIES)
+
+
 @pytest.mark.parametrize("face", FACES)
 def test_an_engine_that_keeps_nothing_fails_whatever_is_about_keeping(tmp_path: Path, face: FaceName) -> None:
-    passed = {case for case in CASES if not fails(Void, case, face, tmp_path / case, reopens=True)}
+    passed = {case for case in CASES if not void_fails(case, face, tmp_path / case)}
     assert passed <= NEEDS_NO_MEMORY
 
 
@@ -135,7 +185,11 @@ def test_every_part_of_the_contract_is_asked_for() -> None:
 
 @pytest.mark.parametrize(("broken", "case"), NOTICED_BY.items(), ids=lambda value: getattr(value, "__name__", ""))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_broken_promise_is_noticed(tmp_path: Path, broken: type[MemoryEngine], case: str) -> None:
+def test_a_broken_promise_is_noticed(tmp_path: Path, broken: type[Any], case: str) -> None:
+    if issubclass(broken, Whole):
+        assert not fails_on_disk(Whole, case, "plain", tmp_path / "whole"), "an engine that keeps it passes"
+        assert fails_on_disk(broken, case, "plain", tmp_path / "broken")
+        return
     assert not fails(MemoryEngine, case, "plain", tmp_path / "whole"), "an engine that keeps it passes"
     assert fails(broken, case, "async" if broken.runs_in == "loop" else "plain", tmp_path / "broken")
 
@@ -156,6 +210,58 @@ def test_a_broken_promise_is_noticed(tmp_path: Path, broken: type[MemoryEngine],
 )
 def test_the_state_machine_alone_notices(tmp_path: Path, broken: type[MemoryEngine]) -> None:
     assert fails(broken, MACHINE, "plain", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        FindsEverybodysWords,
+        FindsTheNewestOnlyNextTime,
+        FindsWhatIsGone,
+        KeepsDeletionsToItself,
+        KeepsRewindsToItself,
+        SkipsARecord,
+        TellsARecordTwice,
+    ],
+)
+def test_the_state_machine_alone_notices_what_is_not_found_or_told(tmp_path: Path, broken: type[Whole]) -> None:
+    assert fails_on_disk(broken, MACHINE, "plain", tmp_path)
+
+
+OFFERED = {
+    "search": "test_words_are_found_wherever_they_are",
+    "watch": "test_every_record_is_told_once_and_in_order",
+    "group": "test_each_batch_of_a_group_has_its_result",
+    "backup": "test_a_backup_holds_everything",
+}
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize("face", FACES)
+def test_what_is_offered_must_be_declared_and_what_is_declared_offered(
+    tmp_path: Path, face: FaceName, capability: Capability
+) -> None:
+    def make(_: object, place: Path) -> Engine:
+        return SqliteEngine(place.with_suffix(".db"))
+
+    def gone(_: object) -> Any:
+        raise AttributeError
+
+    for case in ("test_what_it_offers_is_what_it_says", OFFERED[capability]):
+        whole = {"make_engine": make, "offers": CAPABILITIES}
+        assert not fails_in(type("Tried", (Hasty,), whole), case, face, tmp_path / f"{case} whole")
+        silent = {"make_engine": make, "offers": CAPABILITIES - {capability}}
+        assert fails_in(type("Tried", (Hasty,), silent), case, face, tmp_path / f"{case} silent")
+        assert not fails(MemoryEngine, case, face, tmp_path / f"{case} refused")
+        assert fails(MemoryEngine, case, face, tmp_path / f"{case} claimed", offers=frozenset({capability}))
+        for method in OPTIONAL_CALLS[capability]:
+            lacking = type("Lacking", (SqliteEngine,), {method: property(gone)})
+            assert fails_on_disk(lacking, case, face, tmp_path / f"{case} {method}")
+
+
+def test_a_contract_offers_only_what_there_is() -> None:
+    with pytest.raises(TypeError, match="offers"):
+        type("Tried", (EngineContract,), {"offers": frozenset({"flying"})})
 
 
 class Kept(MemoryEngine):

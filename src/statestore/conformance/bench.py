@@ -5,17 +5,32 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import pytest
 
+from statestore.conformance.capabilities import OPTIONAL_CALLS, Capability, offered_by
 from statestore.conformance.faces import Face, Work
-from statestore.engine import Change, Engine, Failure, Outcome, PreconditionFailed
+from statestore.engine import (
+    Change,
+    ChangePage,
+    Engine,
+    Failure,
+    GroupCommits,
+    Outcome,
+    PreconditionFailed,
+    Searches,
+    Watches,
+)
 from statestore.errors import NotSupported
+from statestore.notices import Notice
 from statestore.store.async_store import AsyncStateStore
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from statestore.conformance.contract import Contract
 
 T = TypeVar("T")
@@ -132,6 +147,74 @@ class Bench:
             await self.engine.commit(changes)
         return list(caught.value.failures)
 
+    # -- what not every engine offers
+
+    @property
+    def searching(self) -> Searches:
+        """The engine, which searches."""
+        return cast("Searches", self.engine)
+
+    @property
+    def watching(self) -> Watches:
+        """The engine, which can be watched."""
+        return cast("Watches", self.engine)
+
+    @property
+    def grouping(self) -> GroupCommits:
+        """The engine, which commits in groups."""
+        return cast("GroupCommits", self.engine)
+
+    def offers(self, capability: Capability) -> bool:
+        """Whether the engine is said to offer this."""
+        return capability in self._contract.offers
+
+    def assert_declared(self, *capabilities: Capability) -> None:
+        """The engine has all methods of what it is said to offer, and none of what it is not."""
+        found = offered_by(self.new_engine())
+        for capability in capabilities or OPTIONAL_CALLS:
+            where = f"{type(self._contract).__name__}.offers"
+            if self.offers(capability):
+                missing = [name for name in OPTIONAL_CALLS[capability] if not hasattr(self.engine, name)]
+                assert not missing, f"{where} has {capability!r}, and the engine has no {missing}"
+            else:
+                assert capability not in found, f"the engine offers {capability!r}, and {where} does not say so"
+
+    async def assert_not_offered(self, capability: Capability) -> None:
+        """What the engine cannot do is refused, and everything else goes on."""
+        store, copy = self.store, self.place.with_name("copy.db")
+        attempts: dict[Capability, list[Callable[[], Coroutine[Any, Any, object]]]] = {
+            "search": [lambda: store.search_sessions("word"), lambda: store.for_user("u").search_sessions("")],
+            "watch": [
+                lambda: store.change_cursor(),
+                lambda: store.for_user("u").change_cursor(),
+                lambda: _first(store.watch()),
+                lambda: _first(store.for_user("u").watch("s", after="x")),
+            ],
+            "backup": [lambda: store.backup(copy)],
+            "group": [],
+        }
+        await store.save_json("notes", "n", 1)
+        for attempt in attempts[capability]:
+            with pytest.raises(NotSupported):
+                await attempt()
+        assert not copy.exists()
+        assert await store.load_json("notes", "n") == 1
+
+    async def notices(
+        self, after: str, session_id: str | None = None, *, user_id: str | None = None, opened: Opened | None = None
+    ) -> list[Notice]:
+        """Everything that a store's watch tells now, without waiting for more."""
+        engine = cast("Engine", _Impatient((opened or self).engine))
+        store = self.face.store_on(engine)
+        watch = (store if user_id is None else store.for_user(user_id)).watch(session_id, after=after)
+        told: list[Notice] = []
+        async with aclosing(cast("AsyncGenerator[Notice, None]", watch)) as notices:
+            try:
+                while True:
+                    told.append(await anext(notices))
+            except _NothingMore:
+                return told
+
     async def _opened(self) -> Opened:
         engine = self.face.fit(self.new_engine())
         await engine.open()
@@ -154,3 +237,28 @@ class _Interrupted:
             self._times -= 1
             await self._meanwhile()
         return await self._engine.commit(batch)
+
+
+async def _first(notices: Any) -> Notice:
+    return await anext(notices)
+
+
+class _NothingMore(Exception):
+    """A watch would wait now."""
+
+
+class _Impatient:
+    """An engine whose watchers do not wait."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    async def read_changes(self, after: str, **options: Any) -> ChangePage:
+        page = await cast("Watches", self._engine).read_changes(after, **options)
+        if page.cursor == after:
+            assert not page.notices, "a page that tells something ends elsewhere"
+            raise _NothingMore
+        return page

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import pytest
 
 from statestore.conformance.bench import Bench
+from statestore.conformance.capabilities import CAPABILITIES, Capability
 from statestore.conformance.faces import FACES, FaceName, face_named
 from statestore.engine import Engine
 from statestore.opening import engine_for
@@ -29,6 +30,10 @@ class Contract:
     faces: ClassVar[tuple[FaceName, ...]] = FACES
     """Where the cases run. An engine with ``runs_in = "loop"`` has only the asynchronous face."""
 
+    offers: ClassVar[frozenset[Capability]] = frozenset()
+    """What the engine can do besides: ``search``, ``watch``, ``group`` (commit), ``backup``. It must say so here, and
+    have the methods of these and of no others. What is not offered is tried, too: it must be refused."""
+
     examples: ClassVar[int] = 40
     """How many histories the state machine tries in each face."""
 
@@ -39,6 +44,8 @@ class Contract:
         super().__init_subclass__(**kwargs)
         if "async" not in cls.faces or not set(cls.faces) <= set(FACES):
             raise TypeError(f"{cls.__name__}.faces is {FACES} or ('async',), not {cls.faces!r}")
+        if not cls.offers <= CAPABILITIES:
+            raise TypeError(f"{cls.__name__}.offers is some of {sorted(CAPABILITIES)}, not {cls.offers!r}")
 
     def make_engine(self, place: Path) -> Engine:
         """A new engine, not opened, whose storage belongs to this place: the same place, the same storage.
@@ -49,6 +56,10 @@ class Contract:
         if not self.url:
             raise NotImplementedError(f"{type(self).__name__} gives neither a url nor make_engine")
         return engine_for(self.url.replace("{place}", str(place)))
+
+    def make_copys_engine(self, path: Path) -> Engine:
+        """A new engine, not opened, on what ``backup`` wrote to this path, whose name ends in ``.db``."""
+        return engine_for(path)
 
     async def prepare(self, engine: Engine) -> None:
         """Called with the first engine that is opened on a storage, for those that must empty it themselves."""
@@ -70,6 +81,27 @@ def case(promise: Callable[[C, Bench], Coroutine[Any, Any, None]]) -> Test:
     test.__name__, test.__qualname__ = promise.__name__, promise.__qualname__
     test.__module__, test.__doc__ = promise.__module__, promise.__doc__
     return test
+
+
+def offered(capability: Capability) -> Callable[[Callable[[Any, Bench], Coroutine[Any, Any, None]]], Test]:
+    """Like `case`, for what not every engine offers. Where it is not offered, that it is refused is tried instead."""
+
+    def offered_case(promise: Callable[[Any, Bench], Coroutine[Any, Any, None]]) -> Test:
+        async def tried(self: Contract, bench: Bench) -> None:
+            __tracebackhide__ = True
+            bench.assert_declared(capability)
+            if capability in self.offers:
+                await promise(self, bench)
+            else:
+                await bench.assert_not_offered(capability)
+
+        tried.__name__, tried.__qualname__ = promise.__name__, promise.__qualname__
+        tried.__module__, tried.__doc__ = promise.__module__, promise.__doc__
+        test = case(tried)
+        cast("Any", test).capability = capability
+        return test
+
+    return offered_case
 
 
 def run_on_bench(

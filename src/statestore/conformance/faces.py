@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
 from typing import Any, Final, Literal, Protocol, TypeVar, cast
 
 from statestore.bridge import LoopHost
 from statestore.engine import Engine
 from statestore.host import PlainHost, step
+from statestore.notices import Notice
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.batch import Batch, BatchBlock
 from statestore.store.plain import StateStore, UserStore
@@ -161,6 +162,9 @@ class _Awaitable:
     def batch(self) -> _AwaitableBatch:
         return _AwaitableBatch(cast("StateStore", self._store).batch())
 
+    def watch(self, session_id: str | None = None, *, after: str | None = None) -> AsyncIterator[Notice]:
+        return _awaited(self._store.watch(session_id, after=after))
+
     def __getattr__(self, name: str) -> Any:
         member = getattr(self._store, name)
         if not callable(member):
@@ -170,6 +174,12 @@ class _Awaitable:
             return member(*args, **kwargs)
 
         return call
+
+
+async def _awaited(notices: Iterator[Notice]) -> AsyncIterator[Notice]:
+    with closing(cast("Generator[Notice]", notices)):
+        for notice in notices:
+            yield notice
 
 
 class _AwaitableBatch(AbstractAsyncContextManager[Batch]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -164,6 +165,17 @@ class Oracle:
             found.sort(key=lambda kept: instant(kept.updated), reverse=True)
         return found
 
+    def found(self, word: str, user_id: str | None = None) -> list[tuple[str, int]]:
+        """Where a word is: in which sessions and records; 0 for the title."""
+        places: list[tuple[str, int]] = []
+        for kept in self.listed(user_id, by_id=True):
+            texts = [(record.seq or 0, record.body.get("content", record.body.get("data"))) for record in kept.records]
+            given = kept.metadata.get("title")
+            places += [
+                (kept.id, seq) for seq, text in [(0, given), *texts] if isinstance(text, str) and _has(text, word)
+            ]
+        return places
+
     def prune(self, most: int, most_of_user: int, oldest: str, user_id: str | None) -> int:
         """Drop what is too old, then what is too much; how many."""
         kept: list[Kept] = []
@@ -223,6 +235,11 @@ class Oracle:
             kept.add(copy.deepcopy(wish.value))
             kept.touch(when)
             self.advance(kept, version or "")
+
+
+def _has(text: str, word: str) -> bool:
+    """Whether a word is in a text; a part of a word will do where words are not told apart."""
+    return word in re.findall(r"[a-z]+", text.lower()) if word.isascii() else word in text
 
 
 def no_fields() -> dict[str, str | None]:

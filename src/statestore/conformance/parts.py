@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from statestore.conformance.bench import Bench
+from statestore.conformance.capabilities import OPTIONAL_CALLS, offered_by
 from statestore.conformance.changes import ALICE, created, put
 from statestore.conformance.contract import Contract, case
 from statestore.engine import DocumentQuery, SessionQuery
@@ -51,6 +52,16 @@ class PartsCases(Contract):
             inspect.signature(getattr(engine, name)).bind(*args, **kwargs)
         inspect.signature(engine.list_categories).bind()
         inspect.signature(engine.read_session).bind("s")
+
+    @case
+    async def test_what_it_offers_is_what_it_says(self, bench: Bench) -> None:
+        """What the engine can do besides is declared, and each of these is there whole."""
+        bench.assert_declared()
+        engine = bench.new_engine()
+        assert offered_by(engine) == self.offers
+        for capability in self.offers:
+            for name, (args, kwargs) in OPTIONAL_CALLS[capability].items():
+                inspect.signature(getattr(engine, name)).bind(*args, **kwargs)
 
     @case
     async def test_the_url_tells_no_password(self, bench: Bench) -> None:
@@ -132,6 +143,10 @@ class PartsCases(Contract):
             lambda: store.list_sessions(),
             lambda: store.check(),
         ]
+        if bench.offers("search"):
+            calls.append(lambda: store.search_sessions("word"))
+        if bench.offers("watch"):
+            calls.append(lambda: store.change_cursor())
         for call in calls:
             with pytest.raises(StoreClosed):
                 await call()

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import pytest
 
+from statestore.conformance.capabilities import Capability
 from statestore.conformance.faces import FaceName
 
 
@@ -21,6 +22,8 @@ class Subject(NamedTuple):
     is_shared: bool
     """Whether all cases use one storage, which is emptied before each."""
     examples: int | None = None
+    offers: frozenset[Capability] = frozenset()
+    """What it can do besides."""
 
 
 SUBJECT: Final = pytest.StashKey[Subject]()
@@ -43,6 +46,8 @@ class Promise:
     name: str
     text: str
     verdicts: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
+    is_offered: bool = True
+    """Whether it is about something that the engine offers; if not, what is kept is that it is refused."""
 
     @property
     def is_kept(self) -> bool:
@@ -91,6 +96,8 @@ class Report:
             assert isinstance(item, pytest.Function)
             name = item.originalname
             promise = self.promises.setdefault(name, Promise(_group_of(item), name, _text_of(item)))
+            capability = getattr(cast("Any", item).function, "capability", None)
+            promise.is_offered = capability is None or capability in self.subject.offers
             verdict = promise.verdicts[str(item.callspec.params["face"])] = Verdict()
             self._places[item.nodeid] = promise, verdict
 
@@ -112,30 +119,43 @@ class Report:
             self._group = promise.group
         broken = {face: verdict for face, verdict in promise.verdicts.items() if not verdict.is_kept}
         where = f" [{', '.join(broken)}]" if broken and len(broken) < len(promise.verdicts) else ""
-        print(f"  {'BROKEN' if broken else 'kept  '}  {promise.text}{where}", flush=True)
-        for face, verdict in list(broken.items())[:1]:
+        verdict = "BROKEN" if broken else "kept  " if promise.is_offered else "no    "
+        print(f"  {verdict}  {promise.text}{where}", flush=True)
+        for face, failed in list(broken.items())[:1]:
             print(f"          {promise.name}[{face}]")
-            print("".join(f"          | {line}\n" for line in _last_lines(verdict.error or "")), end="", flush=True)
+            print("".join(f"          | {line}\n" for line in _last_lines(failed.error or "")), end="", flush=True)
 
     def summary(self) -> str:
         """The last line."""
-        kept = sum(promise.is_kept for promise in self.promises.values())
+        kept, broken, refused = self._counts()
         total = len(self.promises)
-        said = f"{total} promises: {kept} kept, {total - kept} broken" if total else "nothing could be tried"
+        said = f"{total} promises: {kept} kept, {broken} broken" if total else "nothing could be tried"
+        if refused:
+            said += f", {refused} of what is not offered, and is refused"
         if self.is_partial:
             said += " (not all were tried)"
         return "\n".join([*self.complaints, said])
 
+    def _counts(self) -> tuple[int, int, int]:
+        """How many promises are kept, how many are broken, and how many are about what is not offered."""
+        promises = self.promises.values()
+        kept = sum(promise.is_kept and promise.is_offered for promise in promises)
+        broken = sum(not promise.is_kept for promise in promises)
+        return kept, broken, len(promises) - kept - broken
+
     def as_json(self, version: str) -> dict[str, Any]:
         """The whole report as plain values."""
+        kept, broken, refused = self._counts()
         return {
             "url": self.subject.url,
             "statestore": version,
             "faces": list(self.subject.faces),
             "is_good": self.is_good,
             "is_partial": self.is_partial,
-            "kept": sum(promise.is_kept for promise in self.promises.values()),
-            "broken": sum(not promise.is_kept for promise in self.promises.values()),
+            "offers": sorted(self.subject.offers),
+            "kept": kept,
+            "broken": broken,
+            "not_offered": refused,
             "complaints": self.complaints,
             "promises": [
                 {
@@ -143,6 +163,7 @@ class Report:
                     "name": promise.name,
                     "promise": promise.text,
                     "is_kept": promise.is_kept,
+                    "is_offered": promise.is_offered,
                     "faces": {
                         face: {"is_kept": verdict.is_kept, "seconds": round(verdict.seconds, 4), "error": verdict.error}
                         for face, verdict in promise.verdicts.items()

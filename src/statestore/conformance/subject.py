@@ -27,6 +27,7 @@ class TestEngine(EngineContract):
         subject = metafunc.config.stash[SUBJECT]
         cls = type(self)
         cls.url, cls.faces, cls.is_shared = subject.url, subject.faces, subject.is_shared
+        cls.offers = subject.offers
         cls.reopens = subject.url != "memory:"
         if subject.examples is not None:
             cls.examples = subject.examples

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from statestore.conformance.atomicity import AtomicityCases
+from statestore.conformance.backups import BackupCases
 from statestore.conformance.copies import CopyCases
 from statestore.conformance.documents import DocumentCases
 from statestore.conformance.fidelity import FidelityCases
 from statestore.conformance.fields import FieldCases
+from statestore.conformance.grouping import GroupCases
 from statestore.conformance.keys import KeyCases
 from statestore.conformance.listing import ListingCases
 from statestore.conformance.machine import MachineCases
@@ -19,12 +21,18 @@ from statestore.conformance.preconditions import PreconditionCases
 from statestore.conformance.races import RaceCases
 from statestore.conformance.records import RecordCases
 from statestore.conformance.reopening import ReopeningCases
+from statestore.conformance.searching import SearchCases
 from statestore.conformance.users import UserCases
 from statestore.conformance.versions import VersionCases
+from statestore.conformance.watching import WatchCases
 
 
 class EngineContract(  # pytest runs the last one first
     MachineCases,
+    BackupCases,
+    GroupCases,
+    WatchCases,
+    SearchCases,
     ReopeningCases,
     RaceCases,
     OvertakingCases,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
@@ -12,6 +13,7 @@ from typing import Any, ClassVar, Final, TypeVar
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from statestore.conformance.bench import Bench
+from statestore.conformance.changes import ALICE, BOB
 from statestore.conformance.contract import Contract
 from statestore.conformance.double import Double
 from statestore.conformance.faces import FaceName, face_named
@@ -20,11 +22,13 @@ from statestore.engine import SESSION_FIELDS, DocumentQuery, SessionQuery
 from statestore.errors import SessionConflict, SessionNotFound, StateStoreError, WrongUser
 from statestore.records import AgentResponse, Event, Record, UserMessage
 from statestore.session import Session
-from statestore.stored import SessionSummary
+from statestore.stored import SessionSummary, StoredNotice
 
 T = TypeVar("T")
 ERRORS: Final = {"missing": SessionNotFound, "conflict": SessionConflict, "wrong user": WrongUser}
 CATEGORY: Final = "notes"
+WORDS: Final = ("more", "p", "東", "hello")
+VIEWERS: Final = (None, ALICE, BOB)
 
 
 class Trial(RuleBasedStateMachine):
@@ -40,8 +44,13 @@ class Trial(RuleBasedStateMachine):
         self.held: dict[int, tuple[Session, Double]] = {}
         self._face = face_named(self.face_name)
         self.bench = Bench(self.contract, self._face, next(self.places))
+        self.replica: dict[str, dict[int, Told]] = {}
+        self._cursor = ""
+        self._searches = 0
         try:
             self.run(self.bench.start())
+            if self.bench.offers("watch"):
+                self._cursor = self.run(self.bench.watching.change_cursor())
         except BaseException:
             self._face.close()
             raise
@@ -132,6 +141,48 @@ class Trial(RuleBasedStateMachine):
             assert document is not None
             assert (document.body, document.version) == (body, version)
         assert await engine.list_categories() == ([CATEGORY] if self.oracle.documents else [])
+
+        if self.bench.offers("watch"):
+            await self._catch_up()
+            assert {name: list(told.values()) for name, told in self.replica.items()} == {
+                kept.id: [replace(record, key=None) for record in kept.records]
+                for kept in self.oracle.sessions.values()
+            }, "who is told what happens knows what is stored"
+
+        if self.bench.offers("search"):
+            await self._search()
+
+    async def _search(self) -> None:
+        """Look for another word each time, with other eyes."""
+        word, viewer = WORDS[self._searches % len(WORDS)], VIEWERS[self._searches % len(VIEWERS)]
+        self._searches += 1
+        store = self.bench.store if viewer is None else self.bench.store.for_user(viewer)
+        hits = await store.search_sessions(word, limit=1000)
+        assert sorted((hit.session_id, hit.seq or 0) for hit in hits) == self.oracle.found(word, viewer)
+
+    async def _catch_up(self) -> None:
+        """Do to the replica whatever a watcher is told since the last time."""
+        while True:
+            page = await self.bench.watching.read_changes(self._cursor, limit=3)
+            for notice in page.notices:
+                self._replay(notice)
+            if page.cursor == self._cursor:
+                return
+            self._cursor = page.cursor
+
+    def _replay(self, notice: StoredNotice) -> None:
+        if notice.what == "deleted":
+            self.replica.pop(notice.session_id, None)
+            return
+        told = self.replica.setdefault(notice.session_id, {})
+        if notice.what == "rewound":
+            for seq in [seq for seq in told if seq > (notice.seq or 0)]:
+                del told[seq]
+        elif notice.record is not None:
+            record = notice.record
+            assert record.seq == notice.seq
+            assert record.seq > max(told, default=0), "once, and in order"
+            told[record.seq] = Told(record.kind, json.loads(record.body), None, record.seq)
 
     def assert_lists(self, found: list[SessionSummary], expected: list[Kept]) -> None:
         """A listing shows exactly these sessions, as they are."""

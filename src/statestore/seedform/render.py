@@ -19,7 +19,7 @@ _encode = msgspec.json.Encoder().encode
 def session_json(stored: StoredSession) -> bytes:
     """The session as the file that the Rust program would read: pretty, no newline at the end."""
     records = stored.records
-    users, agents, events, _ = records.decoded()
+    users, agents, events = records.decoded()
     columns = (users, agents, events)
     notes = notes_for(columns, records.numbering, records.arrays.events, stored.next_seq)
     return pretty(compact_json(stored, with_notes(stored.metadata, notes)))

@@ -12,9 +12,9 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from statestore.errors import InvalidValue
-from statestore.jsontext import compact, joined_array, joined_members, pretty
+from statestore.jsontext import compact, joined_members, pretty
 from statestore.names import RESERVED_METADATA_KEY
-from statestore.records import DecodedRecords, RecordArrays, body_of, decode_arrays
+from statestore.records import DecodedRecords, RecordArrays, latest_moment
 from statestore.seedform import layout
 from statestore.seedform.notes import Columns, Notes, fitting_seqs, next_seq_of, numbering_of, parse_notes
 from statestore.seedform.pieces import Edit, Pieces, in_text_order
@@ -110,10 +110,10 @@ class SessionText:
         self.metadata = joined_members({key: compact(raw) for key, raw in metadata.items()}) if metadata else b"{}"
         self.layout = layout.layout_of({key: _notable(key, text, span) for key, span in spans.items()})
         self._records: Records | None = None
-        users, agents, events, latest = self.records.decoded()
+        users, agents, events = self.records.decoded()
         self.counts = (len(users), len(agents), len(events))
         """How many messages, responses and events there are."""
-        self.latest = _latest_uncovered(self.notes, (users, agents, events), latest)
+        self.latest = _latest_uncovered(self.notes, (users, agents, events))
         """A moment that no record is later than whose number follows from its timestamp."""
 
     @property
@@ -176,15 +176,12 @@ def _moved(span: Span, ordered: Sequence[Edit]) -> Span:
     return Span(line, start, end)
 
 
-def _latest_uncovered(notes: Notes, columns: Columns, latest: datetime) -> datetime:
+def _latest_uncovered(notes: Notes, columns: Columns) -> datetime:
+    latest = latest_moment(*columns)
     covered = fitting_seqs(notes, tuple(map(len, columns)))
     if not any(covered):
         return latest
-    rest = (
-        memoryview(joined_array(body_of(record) for record in column[len(seqs) :]))
-        for column, seqs in zip(columns, covered, strict=True)
-    )
-    return decode_arrays(RecordArrays(*rest)).latest
+    return latest_moment(*(column[len(seqs) :] for column, seqs in zip(columns, covered, strict=True)))
 
 
 def _check_spans(text: bytes, spans: dict[str, Span], members: dict[str, Raw]) -> None:

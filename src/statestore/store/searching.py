@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, cast
 
 from statestore.engine import Searches, SearchQuery
-from statestore.errors import InvalidCursor
+from statestore.errors import InvalidCursor, InvalidValue
 from statestore.jsontext import check_text
 from statestore.store.branching import SessionBrancher
 from statestore.store.capabilities import capable
@@ -41,6 +41,8 @@ class SessionSearcher(SessionBrancher):
         if after is not None and not isinstance(after, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidCursor(f"after is the .cursor of a hit, not {type(after).__name__}")
         count = check_count("limit", limit)
+        if count is None:
+            raise InvalidValue("limit is a whole number from 0 up: a search has no end that is worth waiting for")
         engine = cast("Searches", capable(self._engine, "search_sessions"))
         if not terms or not count or (self._owner is not None and user_id not in (None, self._owner)):
             return []

@@ -10,7 +10,8 @@ import msgspec
 
 from statestore.engines.files.directory import OWN, TEMPORARY, Directory, NotAFile
 from statestore.engines.files.documents import document_kind
-from statestore.engines.files.sessions import SUFFIX, SessionFiles
+from statestore.engines.files.seen import SUFFIX
+from statestore.engines.files.sessions import SessionFiles
 from statestore.errors import CorruptSession, InvalidName, StateStoreError, StoreUnavailable
 from statestore.names import SESSIONS, check_category, check_name, check_session_id
 from statestore.stored import Problem

@@ -135,10 +135,9 @@ class _Additions:
     def _known_keys(old: SessionText, records: Sequence[NewRecord]) -> dict[str, int]:
         if not old.notes.keys or not any(record.key is not None for record in records):
             return {}
-        users, agents, events, _ = old.records.decoded()
         numbering = old.records.numbering
         numbers = (numbering.users, numbering.agents, numbering.events)
-        found = known_keys(old.notes, (users, agents, events))
+        found = known_keys(old.notes, old.records.decoded()[:3])
         return {key: numbers[column][place] for key, (column, place) in found.items()}
 
     @staticmethod

@@ -4,23 +4,41 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Generator, Sequence
+import sqlite3
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 import msgspec
 
-from statestore.engine import AtomicScope, Change, DeleteCategory, DocumentQuery, Outcome, RunsIn, SessionQuery
-from statestore.engines.files import journal
+from statestore.engine import (
+    AtomicScope,
+    Change,
+    ChangePage,
+    DeleteCategory,
+    DeleteSession,
+    DocumentQuery,
+    Outcome,
+    RunsIn,
+    SearchQuery,
+    SessionQuery,
+)
+from statestore.engines.files import journal, watching
 from statestore.engines.files.batches import BatchMaker
 from statestore.engines.files.checking import check_everything
 from statestore.engines.files.committing import Committer
 from statestore.engines.files.directory import LOCKS, Directory, NotAFile
 from statestore.engines.files.documents import categories_below, document_from, documents_in, file_name
+from statestore.engines.files.finding import search
+from statestore.engines.files.following import ChangeLog
 from statestore.engines.files.index import Index, IndexDamaged
 from statestore.engines.files.locks import BATCHES, Locks
+from statestore.engines.files.looking import Looker
+from statestore.engines.files.noting import LogState
 from statestore.engines.files.planning import Surveyor
 from statestore.engines.files.recovery import Recovery
 from statestore.engines.files.sessions import SessionFiles
+from statestore.engines.files.wording import index_words
 from statestore.engines.judging import check_batch
 from statestore.engines.usage import Usage
 from statestore.errors import CorruptDocument, InvalidValue, ReadOnlyStore, StoreUnavailable
@@ -30,12 +48,14 @@ from statestore.stored import (
     DocumentKind,
     Problem,
     Records,
+    SearchHit,
     SessionSummary,
     StoredRecord,
     StoredSession,
 )
 
 log = logging.getLogger("statestore")
+T = TypeVar("T")
 
 
 class FilesEngine:
@@ -63,6 +83,7 @@ class FilesEngine:
     async def open(self) -> None:
         self._directory.open(create=self._create, read_only=self._read_only)
         self._sessions = SessionFiles(self._directory, is_writable=not self._read_only)
+        self._log = ChangeLog(self._directory, self._sessions, is_writable=not self._read_only)
         with _as_unavailable(self._path):
             locks = self._directory.own_directory(LOCKS, create=not self._read_only)
             self._locks = Locks(locks, is_writable=not self._read_only)
@@ -89,7 +110,14 @@ class FilesEngine:
     @contextmanager
     def _scanning(self) -> Generator[None]:
         """A call that reads many files: it sees all of a batch or none."""
-        with self._reading(), self._locks.shared_if_there(BATCHES):
+        with self._usage, _as_unavailable(self._path), self._between_batches():
+            yield
+
+    @contextmanager
+    def _between_batches(self) -> Generator[None]:
+        """A part of a call in which no batch is made."""
+        self._wait_for_batch()
+        with self._locks.shared_if_there(BATCHES):
             yield
 
     # -- writing ---------------------------------------------------------------------------------------------
@@ -100,7 +128,8 @@ class FilesEngine:
         check_batch(batch)
         if not batch:
             return []
-        with self._usage, _as_unavailable(self._path):
+        doomed = [change.id for change in batch if isinstance(change, DeleteSession)]
+        with self._usage, _as_unavailable(self._path), self._log.deleting(doomed):
             if len(batch) == 1 and not isinstance(batch[0], DeleteCategory):
                 return [self._committer.commit_one(batch[0])]
             return self._batches.commit_all(batch)
@@ -165,6 +194,51 @@ class FilesEngine:
     async def list_categories(self, prefix: str = "") -> list[str]:
         with self._scanning():
             return categories_below(self._directory, prefix)
+
+    # -- searching and watching ------------------------------------------------------------------------------
+
+    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
+        def find(connection: sqlite3.Connection, looker: Looker, _: LogState) -> list[SearchHit]:
+            index_words(connection, looker)
+            return search(connection, looker, query)
+
+        hits = self._followed(find)
+        for session_id, error in self._log.errors():
+            log.warning("the session file %r is left out of the search: %s", session_id, error)
+        return hits
+
+    async def update_search_index(self) -> None:
+        self._followed(lambda connection, looker, _: index_words(connection, looker))
+
+    async def change_cursor(self) -> str:
+        return self._followed(lambda _, __, state: watching.Moment(state.identity, state.last).cursor)
+
+    async def read_changes(
+        self, after: str, *, session_id: str | None = None, user_id: str | None = None, limit: int = 500
+    ) -> ChangePage:
+        moment = watching.Moment.parse(after)
+        with self._reading():
+            state = self._log.quiet_state()
+        if state is not None and moment == (state.identity, state.last, 0):
+            return ChangePage([], after)
+        return self._followed(
+            lambda connection, looker, _: watching.read_changes(
+                connection, looker, moment, session_id=session_id, user_id=user_id, limit=limit
+            )
+        )
+
+    def _followed(self, act: Callable[[sqlite3.Connection, Looker, LogState], T]) -> T:
+        """What an act gives back that uses the change log after it was brought up to date."""
+
+        def catch_up_and_act(connection: sqlite3.Connection, looker: Looker) -> T:
+            with self._between_batches():
+                state = self._log.catch_up(connection, looker)
+            return act(connection, looker, state)
+
+        with self._usage, _as_unavailable(self._path):
+            return self._log.use(catch_up_and_act)
+
+    # -- caring ----------------------------------------------------------------------------------------------
 
     async def check(self) -> list[Problem]:
         with self._reading():

@@ -19,11 +19,11 @@ from contextlib import closing
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from statestore.engine import SessionQuery
 from statestore.engines.files.documents import is_unicode
 from statestore.engines.files.identity import Identity
+from statestore.engines.files.seen import TICK_NS, Entry, differences
 from statestore.engines.forking import forget_after_fork
 from statestore.engines.selecting import has_filters, select
 from statestore.stored import SessionSummary
@@ -33,25 +33,7 @@ log = logging.getLogger("statestore")
 
 FORMAT: Final = 1
 _FEW: Final = 500
-SUFFIX: Final = ".json"
-
-_TICK_NS: Final = 20_000_000
-"""Two writes within one tick of the kernel's clock may look alike; what was seen so soon is not trusted yet."""
-
 _SCHEMA: Final = "CREATE TABLE IF NOT EXISTS files (id TEXT PRIMARY KEY, entry TEXT NOT NULL, summary TEXT)"
-
-
-class Entry(Struct, frozen=True, array_like=True, gc=False):
-    """A session file: what tells it from another state of itself, its place, or the reason it has no summary."""
-
-    id: str
-    size: int
-    mtime_ns: int
-    inode: int
-    is_settled: bool
-    """Whether the file was old enough when it was looked at that a later write must show in its time."""
-    updated_ns: int
-    error: str | None = None
 
 
 Examine = Callable[[str], tuple[Identity, SessionSummary | str] | None]
@@ -91,7 +73,7 @@ class Index:
             entries = self._entries
             if entries is None:
                 entries = self._entries = self._file.load() if self._file else {}
-            suspects, gone = _differences(directory, entries)
+            suspects, gone = differences(directory, entries)
             if not suspects and not gone:
                 return
             changed = [session_id for session_id in suspects if not self._is_confirmed(session_id, entries, confirm)]
@@ -113,7 +95,7 @@ class Index:
         if found is None:
             return
         identity, summary = found
-        is_settled = moment - identity.mtime_ns > _TICK_NS
+        is_settled = moment - identity.mtime_ns > TICK_NS
         if isinstance(summary, str):
             entries[session_id] = Entry(session_id, *identity, is_settled, 0, summary)
         else:
@@ -123,7 +105,7 @@ class Index:
     def _is_confirmed(self, session_id: str, entries: dict[str, Entry], confirm: Confirm) -> bool:
         """Whether an entry that was made too soon to be trusted proves to be right, now that its time is over."""
         entry = entries.get(session_id)
-        if entry is None or entry.is_settled or entry.error or time.time_ns() - entry.mtime_ns <= _TICK_NS:
+        if entry is None or entry.is_settled or entry.error or time.time_ns() - entry.mtime_ns <= TICK_NS:
             return False
         if not confirm(session_id, self._summaries_of([session_id])[0]):
             return False
@@ -170,36 +152,6 @@ class Index:
                 self._summaries = {}
                 raise IndexDamaged(str(error)) from error
         return [self._summaries[session_id] for session_id in session_ids]
-
-
-def _differences(directory: int, entries: dict[str, Entry]) -> tuple[list[str], set[str]]:
-    """The session files that may not be as the index has them, and those that are gone."""
-    suspects: list[str] = []
-    known = 0
-    with os.scandir(directory) as scan:
-        for found in scan:
-            session_id = found.name[:-5]
-            entry = entries.get(session_id)
-            if entry is not None and found.name.endswith(SUFFIX):
-                known += 1
-                try:
-                    status = found.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    known -= 1  # deleted between the scan and the look at it
-                    continue
-                if (
-                    entry.mtime_ns == status.st_mtime_ns
-                    and entry.size == status.st_size
-                    and entry.inode == status.st_ino
-                    and entry.is_settled
-                ):
-                    continue
-            if found.name.endswith(SUFFIX):
-                suspects.append(session_id)
-    if known == len(entries):
-        return suspects, set()
-    with os.scandir(directory) as scan:
-        return suspects, entries.keys() - {found.name[:-5] for found in scan if found.name.endswith(SUFFIX)}
 
 
 class IndexFile:

@@ -12,7 +12,8 @@ from statestore.engines.files.editing import changed, created
 from statestore.engines.files.identity import Identity
 from statestore.engines.files.image import SessionImage, version_text
 from statestore.engines.files.locks import stripe_of
-from statestore.engines.files.sessions import SUFFIX, SessionFiles
+from statestore.engines.files.seen import SUFFIX
+from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.judging import Present
 from statestore.errors import CorruptDocument, CorruptSession
 from statestore.names import SESSIONS

@@ -9,7 +9,8 @@ import msgspec
 from statestore.engines.files.directory import OWN, Directory, NotAFile
 from statestore.engines.files.identity import Expected, Identity
 from statestore.engines.files.image import ImageCache, SessionImage, version_text
-from statestore.engines.files.index import SUFFIX, Index
+from statestore.engines.files.index import Index
+from statestore.engines.files.seen import SUFFIX
 from statestore.engines.files.summaries import summary_of
 from statestore.errors import CorruptSession, InvalidName, InvalidValue, StoreUnavailable
 from statestore.names import SESSIONS, check_session_id

@@ -47,17 +47,20 @@ def _check_sessions(connection: sqlite3.Connection) -> Iterator[Problem]:
 
 
 def _check_session(connection: sqlite3.Connection, where: str, row: Sequence[Any]) -> Iterator[Problem]:
-    number, session_id, created, updated, age, age_rest, next_seq, *counts, size, metadata = row
-    found, bodies, last = [0, 0, 0], 0, 0
+    number, session_id, created, updated, age, age_rest, next_seq, *counts, alternates, size, metadata = row
+    found, bodies, last, expected = [0, 0, 0], 0, 0, True
     for place, kind, body in connection.execute(SQL["check_records"], (number << 32, (number + 1) << 32)):
         last = seq_of(place)
         bodies += len(body.encode())
+        expected = expected and (last, kind) == (sum(found) + 1, sum(found) % 2)
         if kind in (0, 1, 2):
             found[kind] += 1
         yield from _check_record(f"{where}, record {last}", kind, body)
     if found != counts:
         told = "{} messages, {} responses and {} events"
         yield Problem(where, f"it has {told.format(*found)}, and its header says {told.format(*counts)}", _KEPT)
+    if alternates and not (expected and last == next_seq - 1):
+        yield Problem(where, "its header says that messages and responses alternate, which they do not", _KEPT)
     if last >= next_seq:
         yield Problem(where, f"it has a record {last}, and {next_seq} is the next number to be given out", _KEPT)
     if size != bodies + len((metadata or "{}").encode()):

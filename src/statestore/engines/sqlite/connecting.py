@@ -6,6 +6,8 @@ import os
 import sqlite3
 import stat
 import sys
+import time
+from contextlib import closing
 from typing import Final, Literal
 
 from statestore.engines.sqlite.failures import explained
@@ -15,6 +17,12 @@ from statestore.errors import StoreClosed, StoreUnavailable
 
 APPLICATION_ID: Final = 0x73746F72
 """Marks a file as ours, in the place that SQLite has for it."""
+
+SMALLEST: Final = 512
+"""Bytes of the smallest database there is."""
+
+TICK_NS: Final = 20_000_000
+"""Two writes within one tick of the kernel's clock may look alike."""
 
 MINIMUM: Final = (3, 37, 0)
 """The first SQLite with STRICT tables."""
@@ -69,12 +77,18 @@ class DatabaseFile:
             self._check_header()
 
     def _check_header(self) -> None:
-        """Refuse what is not ours without letting SQLite touch it: only looking could write back another's log."""
-        with open(self.path, "rb") as file:
-            header = file.read(100)
-        if header and not header.startswith(b"SQLite format 3\0"):
-            raise StoreUnavailable(f"{self.path} is not an SQLite database, or is encrypted; it was left as it is")
-        if header and int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        """Refuse what is not ours without a trace: merely looking could write back another program's log.
+
+        SQLite itself has to look: were we to open and close the file, all locks that this process has on it would go.
+        """
+        size = os.stat(self.path).st_size
+        if size == 0:
+            return
+        if size < SMALLEST:
+            raise StoreUnavailable(f"{self.path} is not an SQLite database; it was left as it is")
+        with closing(self._connection("mode=ro&immutable=1")) as connection:
+            (mark,) = connection.execute("PRAGMA application_id").fetchone()
+        if mark != APPLICATION_ID:
             raise StoreUnavailable(f"{self.path} is a database of another program; it was left as it is")
 
     def _create(self) -> os.stat_result:
@@ -108,6 +122,9 @@ class DatabaseFile:
 
     def state_at_rest(self) -> tuple[int, int, int] | None:
         """What tells one state of the file from another, if nobody is writing it; ``None`` if somebody is."""
+        age = time.time_ns() - os.stat(self.path).st_mtime_ns
+        if 0 <= age < TICK_NS:
+            time.sleep((TICK_NS - age) / 1e9)  # another write could still get the same time
         if os.path.exists(f"{self.path}-wal") or os.path.exists(f"{self.path}-journal"):
             return None
         status = os.stat(self.path)
@@ -125,17 +142,8 @@ class DatabaseFile:
 
         ``at_rest`` is for a file that nobody is writing: SQLite takes no locks then, and makes no files beside it.
         """
-        mode = "ro" if self._read_only else "rw"
-        escaped = self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         self.check_is_there()  # with another file in its place, SQLite would apply our log to that
-        connection = sqlite3.connect(
-            f"file://{escaped}?mode={mode}{'&immutable=1' if at_rest else ''}",
-            uri=True,
-            timeout=self.timeout,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
-        )
+        connection = self._connection("mode=ro" if self._read_only else "mode=rw", "immutable=1" if at_rest else "")
         try:
             self.check_is_there()  # nothing was read yet, so nothing is lost by closing
             execute = connection.execute
@@ -151,6 +159,17 @@ class DatabaseFile:
             connection.close()
             raise
         return connection
+
+    def _connection(self, *options: str) -> sqlite3.Connection:
+        escaped = self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+        return sqlite3.connect(
+            f"file://{escaped}?{'&'.join(filter(None, options))}",
+            uri=True,
+            timeout=self.timeout,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
 
     def mark_as_ours(self, connection: sqlite3.Connection) -> None:
         """Write our mark into a new file, before anything else. Nobody else may be doing it."""

@@ -26,14 +26,14 @@ from statestore.engines.sqlite.connecting import DatabaseFile, Journal
 from statestore.engines.sqlite.failures import explained
 from statestore.engines.sqlite.finding import search, search_only
 from statestore.engines.sqlite.gathering import Batch, Result
-from statestore.engines.sqlite.indexing import index_some, is_up_to_date
+from statestore.engines.sqlite.indexing import has_index, index_some, is_up_to_date
 from statestore.engines.sqlite.migrating import MIGRATIONS, check_schema, migrate
 from statestore.engines.sqlite.pool import ConnectionPool
 from statestore.engines.sqlite.turns import Turnstile
 from statestore.engines.sqlite.watching import present_cursor, read_changes
 from statestore.engines.sqlite.writer import Writer
 from statestore.engines.usage import Usage
-from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
+from statestore.errors import CorruptData, InvalidValue, ReadOnlyStore, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
 
 T = TypeVar("T")
@@ -168,7 +168,7 @@ class SqliteEngine:
         """Read without leaving a trace if nobody is writing, or else as one reader among others."""
         before = self._file.state_at_rest()
         if before is not None:
-            with suppress(sqlite3.Error), closing(self._file.connect(at_rest=True)) as connection:
+            with suppress(sqlite3.Error, CorruptData), closing(self._file.connect(at_rest=True)) as connection:
                 result = work(connection)
                 if self._file.state_at_rest() == before:
                     return result
@@ -203,11 +203,15 @@ class SqliteEngine:
     async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
         if self._read_only:
             return self._read(lambda connection: search_only(connection, query))
-        await self.update_search_index()
+        self._index_all()
         return self._read(lambda connection: search(connection, query))
 
     async def update_search_index(self) -> None:
         self._check_writable()
+        if self._read(has_index):
+            self._index_all()
+
+    def _index_all(self) -> None:
         while not self._read(is_up_to_date):
             with self._usage, explained(self._path, self._file.timeout):
                 self._writer.write(index_some)

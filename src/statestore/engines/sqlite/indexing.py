@@ -26,6 +26,11 @@ def is_up_to_date(connection: sqlite3.Connection) -> bool:
     return rules == RULES and swept is None and change >= (last or 0)
 
 
+def has_index(connection: sqlite3.Connection) -> bool:
+    """Whether anybody ever searched."""
+    return connection.execute(SQL["indexing_state"]).fetchone()[0] != 0
+
+
 def index_some(connection: sqlite3.Connection) -> None:
     """In a transaction: bring the index a step further."""
     rules, change, swept, oldest, last = connection.execute(SQL["indexing_state"]).fetchone()
@@ -36,7 +41,7 @@ def index_some(connection: sqlite3.Connection) -> None:
         connection.execute("DELETE FROM indexed")
     step = _Step(connection)
     if swept is not None:
-        swept = step.sweep(swept)
+        swept = step.sweep(swept, change)
     else:
         change = step.follow(change)
     connection.execute(SQL["set_indexing_state"], (RULES, change, swept))
@@ -45,7 +50,7 @@ def index_some(connection: sqlite3.Connection) -> None:
 _MEMORY: Final = (
     "PRAGMA temp_store=MEMORY",
     CREATE_WORDS.replace(" words ", " temp.words "),
-    "CREATE TABLE temp.indexed (number INTEGER PRIMARY KEY, seq INTEGER, title TEXT)",
+    "CREATE TABLE temp.indexed (number INTEGER PRIMARY KEY, seq INTEGER, change INTEGER, title TEXT)",
     "CREATE TABLE temp.indexing (rules INTEGER, change INTEGER, swept INTEGER)",
     f"INSERT INTO temp.indexing VALUES ({RULES}, 0, 0)",  # noqa: S608 - our own number
 )
@@ -72,11 +77,11 @@ class _Step:
         self._connection = connection
         self._room = RECORDS_A_STEP
 
-    def sweep(self, swept: int) -> int | None:
-        """Index sessions above a number; the last one that is done, ``None`` if all are."""
+    def sweep(self, swept: int, change: int) -> int | None:
+        """Index sessions above a number, as they are after a change; the last one that is done, ``None`` if all are."""
         numbers = self._connection.execute(SQL["sessions_to_index"], (swept, RECORDS_A_STEP)).fetchall()
         for (number,) in numbers:
-            if not self._index(number):
+            if not self._index(number, change, None):
                 return swept
             swept = number
         return swept if len(numbers) == RECORDS_A_STEP else None
@@ -88,29 +93,27 @@ class _Step:
             if is_gone:
                 remove_words(self._connection, number)
                 self._connection.execute(SQL["forget_indexed"], (number,))
-            else:
-                if rewound_to is not None:
-                    remove_words(self._connection, number, rewound_to)
-                    self._connection.execute(SQL["lower_indexed"], (rewound_to, number))
-                if not self._index(number):
-                    return change
+            elif not self._index(number, next_change, rewound_to):
+                return change
             change = next_change
         return change
 
-    def _index(self, number: int) -> bool:
-        """Index what is new in a session; whether that is all."""
+    def _index(self, number: int, change: int, rewound_to: int | None) -> bool:
+        """Index what is new in a session, and forget what a change removed from it; whether that is all."""
         row = self._connection.execute(SQL["indexed_session"], (number,)).fetchone()
         if row is None:
             return True  # deleted by a later change
-        title, seq, indexed_title = row
+        title, seq, seen, indexed_title = row
+        if rewound_to is not None and seq is not None and seen < change:
+            remove_words(self._connection, number, rewound_to)
+            seq = min(seq, rewound_to)
         first, last = places_between(number, seq, None)
         found = self._connection.execute(SQL["records_to_index"], (first, last, self._room)).fetchall()
         add_words(self._connection, [(place, _text(kind, body)) for place, kind, body in found])
         if title != indexed_title:
             set_title_words(self._connection, number, title)
-        if found or seq is None or title != indexed_title:
-            new_seq = seq_of(found[-1][0]) if found else seq or 0
-            self._connection.execute(SQL["set_indexed"], (number, new_seq, title))
+        new_seq = seq_of(found[-1][0]) if found else seq or 0
+        self._connection.execute(SQL["set_indexed"], (number, new_seq, change, title))
         self._room -= len(found)
         return self._room > 0
 

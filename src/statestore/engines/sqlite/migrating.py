@@ -11,12 +11,12 @@ from statestore.errors import StoreUnavailable
 MIGRATIONS: Final = migrations()
 
 
-def check_schema(connection: sqlite3.Connection, path: str) -> int:
+def check_schema(connection: sqlite3.Connection, path: str, *, known: int = len(MIGRATIONS)) -> int:
     """The schema version of a database, 0 if it is new; `StoreUnavailable` if it is newer than we are."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > len(MIGRATIONS):
+    if version > known:
         raise StoreUnavailable(
-            f"{path} has the schema version {version}, and this statestore knows only {len(MIGRATIONS)}: "
+            f"{path} has the schema version {version}, and this statestore knows only {known}: "
             "it was written by a newer release, so upgrade statestore to open it"
         )
     return version
@@ -24,10 +24,10 @@ def check_schema(connection: sqlite3.Connection, path: str) -> int:
 
 def migrate(connection: sqlite3.Connection, path: str, *, steps: list[str] = MIGRATIONS) -> None:
     """Bring a database to the present schema, one transaction a step. Whoever comes second finds it done."""
-    while check_schema(connection, path) < len(steps):
+    while check_schema(connection, path, known=len(steps)) < len(steps):
         connection.execute("BEGIN IMMEDIATE")
         try:
-            version = check_schema(connection, path)
+            version = check_schema(connection, path, known=len(steps))
             if version < len(steps):
                 for statement in _statements(steps[version]):
                     connection.execute(statement)

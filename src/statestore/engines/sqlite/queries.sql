@@ -1,20 +1,21 @@
 -- Writing ------------------------------------------------------------------------------------------------------------
 
 -- name: header
-SELECT number, id, user_id, version, created, updated, next_seq, users, agents, events, size, opening
+SELECT number, id, user_id, version, created, updated, next_seq, users, agents, events, alternates, size, opening
 FROM sessions WHERE id = ?;
 
 -- name: headers
-SELECT number, id, user_id, version, created, updated, next_seq, users, agents, events, size, opening
+SELECT number, id, user_id, version, created, updated, next_seq, users, agents, events, alternates, size, opening
 FROM sessions WHERE id IN (SELECT value FROM json_each(?));
 
 -- name: insert_session
-INSERT INTO sessions (id, user_id, version, created, updated, age, age_rest, next_seq, users, agents, events, size)
-VALUES (?, ?, '', ?, ?, 0, 0, ?, 0, 0, 0, 0);
+INSERT INTO sessions
+    (id, user_id, version, created, updated, age, age_rest, next_seq, users, agents, events, alternates, size)
+VALUES (?, ?, '', ?, ?, 0, 0, ?, 0, 0, 0, 0, 0);
 
 -- name: update_session
 UPDATE sessions SET version = ?, updated = ?, age = ?, age_rest = ?, next_seq = ?, users = ?, agents = ?, events = ?,
-    size = ?, opening = ? WHERE number = ?;
+    alternates = ?, size = ?, opening = ? WHERE number = ?;
 
 -- name: insert_record
 INSERT INTO records (place, kind, body) VALUES (?, ?, ?);
@@ -76,7 +77,7 @@ DELETE FROM changes WHERE change <= ?;
 -- Reading ------------------------------------------------------------------------------------------------------------
 
 -- name: session
-SELECT number, version, next_seq, users, events,
+SELECT number, version, next_seq, users, alternates,
     user_id, created, updated, active_seed_id, active_persona_id, project_id, parent_session_id
 FROM sessions WHERE id = ?;
 
@@ -84,24 +85,13 @@ FROM sessions WHERE id = ?;
 SELECT metadata, layout FROM extras WHERE number = ?;
 
 -- name: bodies
-SELECT CAST(group_concat(body, ',') FILTER (WHERE kind = 0) AS BLOB),
-    CAST(group_concat(body, ',') FILTER (WHERE kind = 1) AS BLOB),
-    CAST(group_concat(body, ',') FILTER (WHERE kind = 2) AS BLOB),
-    group_concat(kind, '')
-FROM records WHERE place BETWEEN ? AND ?;
+SELECT CAST(group_concat(body) AS BLOB) FROM records WHERE place BETWEEN ? AND ? AND kind = ?;
 
--- name: bodies_without_events
-SELECT CAST(group_concat(body, ',') FILTER (WHERE kind = 0) AS BLOB),
-    CAST(group_concat(body, ',') FILTER (WHERE kind = 1) AS BLOB),
-    NULL,
-    group_concat(kind, '')
-FROM records WHERE place BETWEEN ? AND ?;
+-- name: kinds
+SELECT place, kind FROM records WHERE place BETWEEN ? AND ?;
 
 -- name: first_of_last
 SELECT min(place) FROM (SELECT place FROM records WHERE place BETWEEN ? AND ? ORDER BY place DESC LIMIT ?);
-
--- name: places
-SELECT place FROM records WHERE place BETWEEN ? AND ?;
 
 -- name: keys
 SELECT seq, key FROM keys WHERE number = ?;
@@ -130,18 +120,15 @@ SELECT change, number, rewound_to, gone_id IS NOT NULL FROM changes WHERE change
 SELECT number FROM sessions WHERE number > ? ORDER BY number LIMIT ?;
 
 -- name: indexed_session
-SELECT sessions.title, indexed.seq, indexed.title
+SELECT sessions.title, indexed.seq, indexed.change, indexed.title
 FROM sessions LEFT JOIN indexed ON indexed.number = sessions.number WHERE sessions.number = ?;
 
 -- name: records_to_index
 SELECT place, kind, body FROM records WHERE place BETWEEN ? AND ? ORDER BY place LIMIT ?;
 
 -- name: set_indexed
-INSERT INTO indexed (number, seq, title) VALUES (?, ?, ?)
-ON CONFLICT (number) DO UPDATE SET seq = excluded.seq, title = excluded.title;
-
--- name: lower_indexed
-UPDATE indexed SET seq = min(seq, ?) WHERE number = ?;
+INSERT INTO indexed (number, seq, change, title) VALUES (?, ?, ?, ?)
+ON CONFLICT (number) DO UPDATE SET seq = excluded.seq, change = excluded.change, title = excluded.title;
 
 -- name: forget_indexed
 DELETE FROM indexed WHERE number = ?;
@@ -169,7 +156,7 @@ SELECT place, kind, body FROM records WHERE place BETWEEN ? AND ?;
 -- Checking -----------------------------------------------------------------------------------------------------------
 
 -- name: check_sessions
-SELECT sessions.number, id, created, updated, age, age_rest, next_seq, users, agents, events, size, metadata
+SELECT sessions.number, id, created, updated, age, age_rest, next_seq, users, agents, events, alternates, size, metadata
 FROM sessions LEFT JOIN extras ON extras.number = sessions.number ORDER BY id;
 
 -- name: check_records

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 
@@ -13,9 +13,12 @@ from statestore.engines.sqlite.places import places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
 from statestore.errors import CorruptSession, InvalidValue
 from statestore.jsontext import members
-from statestore.records import DecodedRecords, RecordArrays
+from statestore.records import RecordPieces
 from statestore.stored import Document, DocumentInfo, DocumentKind, Numbering, Records, SessionFields, StoredSession
 from statestore.timestamps import nanoseconds
+
+PIECE: Final = 300
+"""How many records are joined at once: what fits into the processor's cache is joined and decoded faster."""
 
 
 @contextmanager
@@ -36,12 +39,15 @@ def read_session(
         row = connection.execute(SQL["session"], (session_id,)).fetchone()
         if row is None:
             return None
-        number, version, next_seq, users, events, *fields = row
+        number, version, next_seq, users, alternates, *fields = row
         metadata, layout = connection.execute(SQL["extras"], (number,)).fetchone() or ("{}", None)
         places = places_between(number, after, before)
-        if last is not None:
-            places = _last_of(connection, *places, last)
-        records = _read_records(connection, number, *places, count=next_seq - 1, has_events=events > 0)
+        if alternates and after is None and before is None and last is None:
+            records = _read_exchanges(connection, number, *places, next_seq)
+        else:
+            if last is not None:
+                places = _last_of(connection, *places, last)
+            records = _read_records(connection, number, *places)
         if records is None:
             raise CorruptSession(f"session {session_id} has records of no known kind: check() tells which")
     _check_texts(session_id, fields[1], fields[2], metadata)
@@ -75,43 +81,35 @@ def _last_of(connection: sqlite3.Connection, first: int, last: int, count: int) 
     return (last + 1 if place is None else place), last
 
 
-def _read_records(
-    connection: sqlite3.Connection, number: int, first: int, last: int, *, count: int, has_events: bool
-) -> Records | None:
-    """The records in a range of places, joined into arrays by SQLite itself; ``None`` if one is of no known kind.
+def _read_exchanges(connection: sqlite3.Connection, number: int, first: int, last: int, next_seq: int) -> Records:
+    """All records of a session in which messages and responses alternate, so that their numbers are known."""
+    numbering = Numbering(range(1, next_seq, 2), range(2, next_seq, 2), (), _keys(connection, number))
+    ends = [(start, min(start + PIECE - 1, last)) for start in range(first, first + next_seq, PIECE)]
+    users, agents = ([_joined(connection, *piece, column) for piece in ends] for column in (0, 1))
+    return Records.of_pieces(RecordPieces([*filter(None, users)], [*filter(None, agents)]), numbering)
 
-    ``count`` is how many the session has if none was ever removed and no number skipped.
-    """
-    query = SQL["bodies" if has_events else "bodies_without_events"]
-    users, agents, events, kinds = connection.execute(query, (first, last)).fetchone()
-    if kinds is None:
-        return Records.of(())
-    if kinds.strip("012"):
-        return None
-    if len(kinds) == count:
-        seqs: Sequence[int] = range(1, count + 1)
-    else:
-        seqs = [seq_of(place) for (place,) in connection.execute(SQL["places"], (first, last))]
-        if len(seqs) != len(kinds):
+
+def _read_records(connection: sqlite3.Connection, number: int, first: int, last: int) -> Records | None:
+    """The records in a range of places; ``None`` if one is of no known kind."""
+    found = connection.execute(SQL["kinds"], (first, last)).fetchall()
+    columns: tuple[list[int], list[int], list[int]] = ([], [], [])
+    for place, kind in found:
+        if kind not in (0, 1, 2):
             return None
-    keys = dict(connection.execute(SQL["keys"], (number,)).fetchall())
-    return Records(RecordArrays(_array(users), _array(agents), _array(events)), _numbering(kinds, seqs, keys))
+        columns[kind].append(seq_of(place))
+    found_bodies = (_joined(connection, first, last, column) for column in range(3))
+    pieces = RecordPieces(*([joined] if joined else [] for joined in found_bodies))
+    return Records.of_pieces(pieces, Numbering(*columns, _keys(connection, number)))
 
 
-def _array(joined: bytes | None) -> memoryview:
-    return memoryview(b"[%b]" % (joined or b""))
+def _keys(connection: sqlite3.Connection, number: int) -> dict[int, str]:
+    return dict(connection.execute(SQL["keys"], (number,)).fetchall())
 
 
-def _numbering(kinds: str, seqs: Sequence[int], keys: dict[int, str]) -> Callable[[DecodedRecords], Numbering]:
-    """The numbers of records that follow each other, worked out when somebody asks."""
-
-    def numbering(_: DecodedRecords) -> Numbering:
-        columns: tuple[list[int], list[int], list[int]] = ([], [], [])
-        for kind, seq in zip(map(int, kinds), seqs, strict=True):
-            columns[kind].append(seq)
-        return Numbering(*columns, keys)
-
-    return numbering
+def _joined(connection: sqlite3.Connection, first: int, last: int, column: int) -> bytes | None:
+    """The bodies of one kind in a range of places, joined by SQLite itself."""
+    (joined,) = connection.execute(SQL["bodies"], (first, last, column)).fetchone()
+    return joined
 
 
 def get_document(connection: sqlite3.Connection, category: str, name: str, kind: DocumentKind) -> Document | None:

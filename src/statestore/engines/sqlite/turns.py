@@ -145,11 +145,21 @@ class _Queue:
         """Whether the turn came in time."""
         request = _Request()
         self._requests.put(request)
-        if request.came.wait(timeout):
-            return True
+        try:
+            if request.came.wait(timeout):
+                return True
+        except BaseException:
+            if not self._give_up(request):
+                fcntl.flock(self.turn, fcntl.LOCK_UN)
+            raise
+        return not self._give_up(request)
+
+    @staticmethod
+    def _give_up(request: _Request) -> bool:
+        """Whether nobody waits any more; if not, the turn has come."""
         with request.lock:
             request.is_given_up = not request.came.is_set()
-            return not request.is_given_up
+            return request.is_given_up
 
     def stop(self) -> None:
         """Let the thread end, when what it waits for comes."""

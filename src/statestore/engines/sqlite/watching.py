@@ -82,8 +82,10 @@ def read_changes(
                 user_id is None or user_id in (change.user_id, change.gone_user)
             )
             told = moment.seq if change.change == moment.change + 1 else 0
-            if wanted:
-                notices += _notices(connection, change, told)
+            for notice in _notices(connection, change, told) if wanted else ():
+                notices.append(notice)
+                if len(notices) >= limit and notice.what == "record":
+                    return ChangePage(notices, notice.cursor)
             after = _Moment(change.change).cursor
             if len(notices) >= limit:
                 break
@@ -98,10 +100,11 @@ def _notices(connection: sqlite3.Connection, change: _Change, told: int) -> Iter
     if change.id is None:
         return  # the session is gone by now, which a later change tells
     begun = _Moment(change.change - 1).cursor
+    is_all = change.first is None
     if not told and change.rewound_to is not None:
-        yield StoredNotice(change.id, "rewound", begun, change.rewound_to)
+        yield StoredNotice(change.id, "rewound", done if is_all and not change.is_header else begun, change.rewound_to)
     if not told and change.is_header:
-        yield StoredNotice(change.id, "session", done if change.first is None else begun)
+        yield StoredNotice(change.id, "session", done if is_all else begun)
     if change.first is None or change.last is None:
         return
     places = place_of(change.number, max(change.first, told + 1)), place_of(change.number, change.last)

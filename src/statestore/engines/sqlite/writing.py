@@ -50,6 +50,7 @@ class Header:
 
     __slots__ = (
         "agents",
+        "alternates",
         "created",
         "events",
         "id",
@@ -75,6 +76,7 @@ class Header:
         users: int,
         agents: int,
         events: int,
+        alternates: int,
         size: int,
         opening: str | None,
     ) -> None:
@@ -88,6 +90,7 @@ class Header:
         self.users = users
         self.agents = agents
         self.events = events
+        self.alternates = alternates
         self.size = size
         self.opening = opening
 
@@ -117,6 +120,7 @@ class Header:
             self.users,
             self.agents,
             self.events,
+            self.alternates,
             self.size,
             self.opening,
             self.number,
@@ -224,9 +228,9 @@ class Transaction:
         assert number is not None
         if new.layout is not None:
             self._execute(SQL["put_layout"], (number, new.layout))
-        header = Header(
-            number, session_id, new.user_id, "", new.created, updated, new.next_seq, 0, 0, 0, len(b"{}"), None
-        )
+        alternates = int(new.next_seq == 1)
+        counts = (0, 0, 0, alternates, len(b"{}"))
+        header = Header(number, session_id, new.user_id, "", new.created, updated, new.next_seq, *counts, None)
         self._headers[session_id] = header
         return header
 
@@ -237,6 +241,7 @@ class Transaction:
         for kind, count, size in self._execute(SQL["size_beyond"], gone).fetchall():
             header.count(kind, -count)
             header.size -= size
+        header.alternates = 0
         self._execute(SQL["delete_records"], gone)
         self._execute(SQL["delete_keys_after"], (header.number, after))
 
@@ -255,6 +260,8 @@ class Transaction:
                     self._execute(SQL["insert_key"], (header.number, record.key, seq))
                 if record.opening is not None and header.opening is None:
                     header.opening = record.opening
+                if seq != header.next_seq or column != (seq - 1) % 2:
+                    header.alternates = 0
                 header.count(column, 1)
                 header.size += len(record.body)
                 header.next_seq = max(header.next_seq, seq + 1)

@@ -12,6 +12,7 @@ CREATE TABLE sessions (
     users             INTEGER NOT NULL, -- how many records of each kind
     agents            INTEGER NOT NULL,
     events            INTEGER NOT NULL,
+    alternates        INTEGER NOT NULL, -- 1 while they are a message, a response, a message, …, from 1 on without a gap
     size              INTEGER NOT NULL, -- bytes of records and metadata
     active_seed_id    TEXT,
     active_persona_id TEXT,
@@ -77,6 +78,7 @@ CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'ascii'); -- as engines/
 CREATE TABLE indexed (
     number INTEGER PRIMARY KEY,
     seq    INTEGER NOT NULL,
+    change INTEGER NOT NULL, -- the last change that was looked at
     title  TEXT
 ) STRICT;
 

@@ -1,0 +1,1 @@
+"""Stores of sessions that agent frameworks ship with, doing the same work side by side: ``make bench-peers``."""

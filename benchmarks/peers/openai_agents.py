@@ -1,0 +1,63 @@
+"""openai-agents: ``SQLiteSession``, an object for each session."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from agents import SQLiteSession
+
+from benchmarks.peers.peer import pragmas
+
+
+class OpenAIAgents:
+    """Every session's object is kept, with a connection in each thread that may serve it."""
+
+    name = "openai-agents"
+    package = "openai-agents"
+    used = (
+        "SQLiteSession(session_id, db_path), all on one file. One object for a session, kept open; it opens a"
+        " connection in each thread of the loop's pool, which is done before anything is timed. add_items with both"
+        " messages; get_items. It does not list sessions."
+    )
+
+    async def open(self, directory: Path) -> None:
+        self._file = directory / "sessions.db"
+        self._sessions: dict[str, SQLiteSession] = {}
+
+    async def append(self, session: str, user_text: str, agent_text: str) -> None:
+        if session not in self._sessions:
+            self._sessions[session] = SQLiteSession(session, self._file)
+            await _warmed(self._sessions[session])
+        await self._sessions[session].add_items(
+            [{"role": "user", "content": user_text}, {"role": "assistant", "content": agent_text}]
+        )
+
+    async def load(self, session: str) -> int:
+        return len(await self._sessions[session].get_items())
+
+    def list_newest(self, count: int) -> None:
+        return None
+
+    async def durability(self) -> str:
+        with SQLiteSession("any", self._file)._locked_connection() as connection:
+            return pragmas(lambda statement: connection.execute(statement).fetchone())
+
+    async def close(self) -> None:
+        for session in self._sessions.values():
+            session.close()
+
+
+async def _warmed(session: SQLiteSession) -> None:
+    """Have every thread of the loop's pool open its connection: none goes on before all are there."""
+    threads = ThreadPoolExecutor()._max_workers
+    barrier = threading.Barrier(threads)
+
+    def connect() -> None:
+        with session._locked_connection():
+            pass
+        barrier.wait()
+
+    await asyncio.gather(*(asyncio.to_thread(connect) for _ in range(threads)))

@@ -1,0 +1,87 @@
+"""statestore, both faces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+from benchmarks.peers.peer import pragmas
+from statestore import AgentResponse, AsyncStateStore, StateStore, UserMessage
+from statestore.engine import Engine
+from statestore.engines.sqlite.engine import SqliteEngine
+from statestore.opening import engine_for
+
+URL = "sqlite:{directory}/state.db"
+"""Which engine is measured."""
+SCHEME = URL.partition(":")[0]
+
+
+def _durability(engine: Engine) -> str:
+    if not hasattr(engine, "_pool"):
+        return "flushed, renamed"
+    with cast(SqliteEngine, engine)._pool.connection() as connection:
+        return pragmas(lambda statement: connection.execute(statement).fetchone())
+
+
+class AsyncOurs:
+    """The asynchronous face."""
+
+    name = "statestore"
+    package = "statestore"
+    used = f"AsyncStateStore.open('{SCHEME}:…'): append of both messages, load_session, list_sessions(limit=50)."
+
+    async def open(self, directory: Path) -> None:
+        self._engine = engine_for(URL.format(directory=directory))
+        self._store = await AsyncStateStore.open(self._engine)
+        self._known: set[str] = set()
+
+    async def append(self, session: str, user_text: str, agent_text: str) -> None:
+        if session not in self._known:
+            self._known.add(session)
+            await self._store.get_or_create_session("user", session)
+        await self._store.append(session, UserMessage(user_text), AgentResponse(agent_text))
+
+    async def load(self, session: str) -> int:
+        loaded = await self._store.load_session(session)
+        return len(loaded.timeline) if loaded else 0
+
+    async def list_newest(self, count: int) -> int:
+        return len(await self._store.list_sessions(limit=count))
+
+    async def durability(self) -> str:
+        return _durability(self._engine)
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+class PlainOurs:
+    """The plain face."""
+
+    name = "statestore, plain"
+    package = "statestore"
+    used = "StateStore on the same engine: the same methods, without an event loop."
+
+    def open(self, directory: Path) -> None:
+        self._engine = engine_for(URL.format(directory=directory))
+        self._store = StateStore.open(self._engine)
+        self._known: set[str] = set()
+
+    def append(self, session: str, user_text: str, agent_text: str) -> None:
+        if session not in self._known:
+            self._known.add(session)
+            self._store.get_or_create_session("user", session)
+        self._store.append(session, UserMessage(user_text), AgentResponse(agent_text))
+
+    def load(self, session: str) -> int:
+        loaded = self._store.load_session(session)
+        return len(loaded.timeline) if loaded else 0
+
+    def list_newest(self, count: int) -> int:
+        return len(self._store.list_sessions(limit=count))
+
+    def durability(self) -> str:
+        return _durability(self._engine)
+
+    def close(self) -> None:
+        self._store.close()

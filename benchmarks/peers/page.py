@@ -1,0 +1,89 @@
+"""The page of a run: how it was made, the table, the plot, and how each store was used."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from benchmarks.peers.measuring import (
+    APPENDS,
+    EXCHANGES_PER_TASK,
+    LENGTHS,
+    LISTINGS,
+    LOADS,
+    NEWEST,
+    ROUNDS,
+    SESSIONS,
+    TASKS,
+    Run,
+)
+from benchmarks.peers.table import COLUMNS, WORDS, cells, remarks
+
+COMMAND = "make bench-peers"
+
+
+def written(run: Run, page: Path, plot: Path | None) -> str:
+    """The whole page. The plot is linked from it, if there is one."""
+    parts = [
+        "# Beside its peers",
+        "What stores of sessions cost that agent frameworks ship with, and what statestore costs, for the same work in"
+        " the same process. This page is written by the command that measures:",
+        f"```sh\n{COMMAND}\n```",
+        f"It installs the peers into an environment of its own and takes about six minutes. Last run: {run.date},"
+        f" {run.machine}.",
+        *_table(run),
+        *_work(),
+        *_picture(page, plot),
+        *_notes(run),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(run: Run) -> list[str]:
+    def row(cells: list[str]) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    marks = ["---" if number < WORDS else "---:" for number in range(len(COLUMNS))]
+    rows = [cells(store) for store in run.stores]
+    ours = [[f"**{cell}**" for cell in cells] if cells[0].startswith("statestore") else cells for cells in rows]
+    table = "\n".join(row([cell.replace("*", r"\*") if "**" not in cell else cell for cell in cells]) for cells in ours)
+    marked = [remark.replace("*", r"\*") for remark in remarks(run)]
+    legend = (
+        "Medians. A dash: it does not offer that. Durability is the journal mode and `synchronous` of the connection"
+        " as the store opens it: with FULL a commit is flushed before it returns. Compare rows of one run: on a machine"
+        " that does other work, figures of two runs may differ by half."
+    )
+    return [f"{row(list(COLUMNS))}\n{row(marks)}\n{table}", *marked, legend]
+
+
+def _work() -> list[str]:
+    return [
+        "## The work",
+        "An exchange is a user's message and a reply, 200 bytes each. The stores take turns, in an order that is"
+        " shuffled for each turn; before each, everything on the disk is flushed, so that nobody waits for what another"
+        " left behind. Connections are warm.",
+        "\n".join(
+            (
+                f"- **append at N**: one durable append of an exchange by one task, to a session that has N"
+                f" ({APPENDS} turns). The session grows while it is measured: by five exchanges or a fifth at most.",
+                f"- **load {LENGTHS[-1]:,}**: all of a session into the store's own objects ({LOADS} turns).",
+                f"- **{TASKS} tasks**: a session each, {EXCHANGES_PER_TASK} exchanges each, {ROUNDS} rounds after one"
+                " that does not count. Tasks of one loop where the store is asynchronous, threads where it is plain. A"
+                " store may commit together what waits at the same time; the floor commits each exchange by itself.",
+                f"- **newest {NEWEST} of {SESSIONS:,}**: the listing of a store with so many sessions of one exchange"
+                f" ({LISTINGS} turns).",
+            )
+        ),
+    ]
+
+
+def _picture(page: Path, plot: Path | None) -> list[str]:
+    if plot is None:
+        return []
+    link = Path(os.path.relpath(plot, page.parent)).as_posix()
+    return ["## As a session grows", f"![The cost of one append against the length of the session]({link})"]
+
+
+def _notes(run: Run) -> list[str]:
+    notes = [f"- **{store.name}** ({store.face}). {store.used}" for store in run.stores if store.used]
+    return ["## How each was used", "As it ships, with no setting changed.", "\n".join(notes)]

@@ -1,0 +1,93 @@
+"""Searching: from what the index of words finds to hits that tell where, and show the words."""
+
+from __future__ import annotations
+
+import sqlite3
+from bisect import bisect_left
+from typing import NamedTuple
+
+import msgspec
+
+from statestore.engine import SearchQuery
+from statestore.engines.files.image import SessionImage
+from statestore.engines.files.looking import Looker
+from statestore.engines.fulltext import Match, best_matches, match_at
+from statestore.errors import CorruptSession, StoreUnavailable
+from statestore.searching import snippet_of, text_in
+from statestore.stored import SearchHit, StoredRecord
+
+
+class _Found(NamedTuple):
+    """The session of a match, as the log has it."""
+
+    id: str
+    user_id: str
+    created: str
+    title: str | None
+    given_title: str | None
+    version: str
+
+
+def search(connection: sqlite3.Connection, looker: Looker, query: SearchQuery) -> list[SearchHit]:
+    """Hits, best first."""
+    hits: list[SearchHit] = []
+    after = match_at(query.after)
+    connection.execute("BEGIN")
+    try:
+        while (missing := query.limit - len(hits)) > 0:
+            matches = best_matches(
+                connection, query, sessions="sessions", project="project", after=after, limit=missing
+            )
+            hits += [hit for match in matches if (hit := _hit(connection, looker, match, query)) is not None]
+            if len(matches) < missing:
+                break
+            after = matches[-1]  # some were removed since they were indexed: look for others
+    finally:
+        connection.execute("COMMIT")
+    return hits
+
+
+def _hit(connection: sqlite3.Connection, looker: Looker, match: Match, query: SearchQuery) -> SearchHit | None:
+    row = connection.execute(
+        "SELECT id, user_id, created, title, given_title, version FROM sessions WHERE number = ?", (match.number,)
+    ).fetchone()
+    session = _Found(*row)
+    image = _image(looker, session)
+    if image is None:
+        return None
+    if match.seq is None:
+        kind, text = "title", session.given_title or ""
+    else:
+        record = _record(looker.records(image), match.seq)
+        if record is None:
+            return None
+        kind, text = record.kind, _text(record)
+    snippet = snippet_of(text, query.terms)
+    if not snippet.marks and str(image.version) != session.version:
+        return None  # rewritten since it was indexed
+    return SearchHit(
+        session.id, match.seq, kind, snippet.text, snippet.marks, session.user_id, session.title, match.cursor
+    )
+
+
+def _image(looker: Looker, session: _Found) -> SessionImage | None:
+    """The session's file, if it still is that session's."""
+    try:
+        image = looker.image(session.id)
+    except (CorruptSession, StoreUnavailable):
+        return None
+    if image is None or (image.text.fields.user_id, image.text.fields.created) != (session.user_id, session.created):
+        return None
+    return image
+
+
+def _record(records: list[StoredRecord], seq: int) -> StoredRecord | None:
+    place = bisect_left(records, seq, key=lambda record: record.seq)
+    return records[place] if place < len(records) and records[place].seq == seq else None
+
+
+def _text(record: StoredRecord) -> str:
+    try:
+        return text_in(record.kind, record.body)
+    except msgspec.DecodeError:
+        return ""

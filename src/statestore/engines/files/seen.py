@@ -1,0 +1,57 @@
+"""Session files as they were last seen, and which ones may differ by now: one scan, and no file opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+SUFFIX: Final = ".json"
+
+TICK_NS: Final = 20_000_000
+"""Two writes within one tick of the kernel's clock may look alike; what was seen so soon is not trusted yet."""
+
+
+class Entry(Struct, frozen=True, array_like=True, gc=False):
+    """A session file: what tells it from another state of itself, its place, or the reason it has no summary."""
+
+    id: str
+    size: int
+    mtime_ns: int
+    inode: int
+    is_settled: bool
+    """Whether the file was old enough when it was looked at that a later write must show in its time."""
+    updated_ns: int = 0
+    error: str | None = None
+
+
+def differences(directory: int, entries: Mapping[str, Entry]) -> tuple[list[str], set[str]]:
+    """The session files that may not be as the index has them, and those that are gone."""
+    suspects: list[str] = []
+    known = 0
+    with os.scandir(directory) as scan:
+        for found in scan:
+            session_id = found.name[:-5]
+            entry = entries.get(session_id)
+            if entry is not None and found.name.endswith(SUFFIX):
+                known += 1
+                try:
+                    status = found.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    known -= 1  # deleted between the scan and the look at it
+                    continue
+                if (
+                    entry.mtime_ns == status.st_mtime_ns
+                    and entry.size == status.st_size
+                    and entry.inode == status.st_ino
+                    and entry.is_settled
+                ):
+                    continue
+            if found.name.endswith(SUFFIX):
+                suspects.append(session_id)
+    if known == len(entries):
+        return suspects, set()
+    with os.scandir(directory) as scan:
+        return suspects, entries.keys() - {found.name[:-5] for found in scan if found.name.endswith(SUFFIX)}

@@ -1,0 +1,228 @@
+"""A copy made while others write: whole, of one moment, and never in anybody's way."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlite_children import PATIENCE, Child, Tell, in_child
+from sqlite_hooks import files_beside, hooked, raw, said, verdict
+
+from statestore import StateStore, StateStoreError, StoreUnavailable, UserMessage
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return tmp_path / "backups" / "copy.db"
+
+
+@pytest.fixture
+def furnished(store: StateStore, copy: Path) -> StateStore:
+    copy.parent.mkdir()
+    store.get_or_create_session("alice", "one")
+    for turn in range(20):
+        store.append("one", UserMessage(f"{turn}"))
+    store.save_bytes("blobs", "big", os.urandom(200_000))
+    return store
+
+
+def _write_without_end(database: Path, writer: str, tell: Tell) -> None:
+    """Append to two sessions in one batch, again and again."""
+    with StateStore.open(database) as store:
+        turn = 0
+        while True:
+            with store.batch() as batch:
+                for name in ("x", "y"):
+                    session = store.load_session(f"{writer}{name}")
+                    assert session is not None
+                    session.add_user_message(f"{turn}")
+                    batch.save_session(session)
+            tell(f"{turn}")
+            turn += 1
+
+
+def test_a_copy_made_beside_two_writers_is_of_one_moment(database: Path, furnished: StateStore, copy: Path) -> None:
+    for name in ("Ax", "Ay", "Bx", "By"):
+        furnished.get_or_create_session("alice", name)
+    writers = {
+        name: Child(lambda tell, name=name: _write_without_end(database, name, tell))  # type: ignore[misc]
+        for name in "AB"
+    }
+    acknowledged = {name: len(writer.wait_for_words(30)) for name, writer in writers.items()}
+    copies = [copy.with_name(f"{number}.db") for number in range(5)]
+    for path in copies:
+        furnished.backup(path)
+    for writer in writers.values():
+        writer.kill()
+        ended = writer.ended()
+        assert ended.was_killed, ended.error
+    for path in copies:
+        assert verdict(path) == "ok"
+        assert files_beside(path) >= {""}
+        with StateStore.open(path) as restored:
+            assert restored.check() == []
+            assert said(restored, "one") == [f"{turn}" for turn in range(20)]
+            assert restored.load_bytes("blobs", "big") == furnished.load_bytes("blobs", "big")
+            counts = {summary.id: summary.message_count for summary in restored.list_sessions()}
+            for name, count in acknowledged.items():
+                words = said(restored, f"{name}x")
+                assert words == said(restored, f"{name}y"), "a batch is in the copy in part"
+                assert words == [f"{turn}" for turn in range(len(words))]
+                assert len(words) >= count, "what was acknowledged before is not in the copy"
+                assert counts[f"{name}x"] == len(words)
+            restored.append("one", UserMessage("and on"))
+
+
+def test_a_copy_is_one_file_for_its_user_alone(furnished: StateStore, copy: Path) -> None:
+    before = os.umask(0)
+    try:
+        furnished.backup(copy)
+    finally:
+        os.umask(before)
+    assert [path.name for path in copy.parent.iterdir()] == ["copy.db"]
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    with StateStore.open(copy, read_only=True) as restored:
+        assert said(restored, "one") == [f"{turn}" for turn in range(20)]
+
+
+def test_a_copy_can_be_made_of_a_store_that_is_open_for_reading(
+    database: Path, furnished: StateStore, copy: Path
+) -> None:
+    with StateStore.open(database, read_only=True) as reader:
+        reader.backup(str(copy))
+    with StateStore.open(copy) as restored:
+        assert said(restored, "one") == said(furnished, "one")
+
+
+@pytest.mark.parametrize("what", ["a file", "a link", "a directory", "the store itself"])
+def test_nothing_is_written_over(what: str, database: Path, furnished: StateStore, copy: Path) -> None:
+    target = copy
+    if what == "a file":
+        copy.write_text("precious")
+    elif what == "a link":
+        copy.symlink_to(copy.with_name("nowhere"))
+    elif what == "a directory":
+        copy.mkdir()
+    else:
+        target = database
+    before = sorted(path.name for path in copy.parent.iterdir())
+    with pytest.raises(StoreUnavailable, match="exists"):
+        furnished.backup(target)
+    assert sorted(path.name for path in copy.parent.iterdir()) == before
+    if what == "a file":
+        assert copy.read_text() == "precious"
+    assert said(furnished, "one")
+
+
+@pytest.mark.parametrize("target", ["missing/copy.db", "", "file.txt/copy.db", "nul\0.db", "x" * 300])
+def test_a_place_where_no_copy_can_be_is_refused(
+    target: str, furnished: StateStore, copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy.parent)
+    Path("file.txt").write_text("precious")
+    with pytest.raises(StateStoreError):
+        furnished.backup(target)
+    assert [path.name for path in copy.parent.iterdir()] == ["file.txt"]
+
+
+def test_somebody_who_takes_the_name_meanwhile_keeps_it(database: Path, furnished: StateStore, copy: Path) -> None:
+    def take(statement: str) -> None:
+        if statement.startswith("PRAGMA quick_check"):
+            copy.write_text("precious")
+
+    with hooked(before=take), pytest.raises(StoreUnavailable, match=r"copy\.db"):
+        furnished.backup(copy)
+    assert [path.name for path in copy.parent.iterdir()] == ["copy.db"]
+    assert copy.read_text() == "precious"
+
+
+def test_a_copy_for_which_there_is_no_room_leaves_nothing_behind(furnished: StateStore, copy: Path) -> None:
+    def work(_tell: Tell) -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        furnished.count_sessions()  # the store itself has what it needs
+        for size in (0, 100, 4096, 50_000, 150_000):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+            with pytest.raises(StoreUnavailable, match=r"copy\.db"):
+                furnished.backup(copy)
+            assert list(copy.parent.iterdir()) == []
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        furnished.backup(copy)
+
+    in_child(work)
+    assert [path.name for path in copy.parent.iterdir()] == ["copy.db"]
+    assert verdict(copy) == "ok"
+
+
+def test_what_is_left_of_a_backup_that_was_killed_is_explained(furnished: StateStore, copy: Path) -> None:
+    def work(_tell: Tell) -> None:
+        def die(statement: str) -> None:
+            if statement.startswith("PRAGMA quick_check"):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        with hooked(before=die):
+            furnished.backup(copy)
+
+    ended = Child(work).ended()
+    assert ended.was_killed, ended.error
+    (left,) = (path for path in copy.parent.iterdir())
+    assert left != copy, "what has the name of a copy is a whole one"
+    with pytest.raises(StoreUnavailable, match=f"{left.name}.*remove"):
+        furnished.backup(copy)
+    left.unlink()
+    furnished.backup(copy)
+    assert verdict(copy) == "ok"
+
+
+def test_a_copy_of_a_damaged_database_is_refused(database: Path, furnished: StateStore, copy: Path) -> None:
+    furnished.close()
+    with raw(database) as connection:
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'records'").fetchone()
+    content = bytearray(database.read_bytes())
+    content[(root - 1) * 4096 : (root - 1) * 4096 + 200] = bytes(200)
+    database.write_bytes(content)
+    with StateStore.open(database) as store, pytest.raises(StateStoreError):
+        store.backup(copy)
+    assert list(copy.parent.iterdir()) == []
+
+
+def test_a_backup_does_not_wait_for_ever_for_a_lock(database: Path, copy: Path) -> None:
+    """With a rollback journal, a writer that is about to commit keeps all readers out."""
+    copy.parent.mkdir()
+    url = f"sqlite:{database}?journal=rollback&timeout=0.3"
+    with StateStore.open(url) as store:
+        store.get_or_create_session("alice", "one")
+
+    def work(tell: Tell) -> None:
+        with StateStore.open(url) as store:
+            tell("open")
+            os.read(ready, 1)
+            with pytest.raises(StoreUnavailable, match=r"0\.3 s"):
+                store.backup(copy)
+
+    ready, go = os.pipe()
+    child = Child(work)
+    child.wait_for_words()
+    with raw(database) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        os.write(go, b"x")
+        ended = child.ended(patience=PATIENCE / 4)
+        connection.execute("ROLLBACK")
+    os.close(ready)
+    os.close(go)
+    assert not ended.error, ended.error
+    assert list(copy.parent.iterdir()) == []
+
+
+def test_a_closed_store_makes_no_copy(opened: Callable[..., StateStore], copy: Path) -> None:
+    copy.parent.mkdir()
+    store = opened()
+    store.close()
+    with pytest.raises(StateStoreError, match="closed"):
+        store.backup(copy)
+    assert list(copy.parent.iterdir()) == []

@@ -1,0 +1,113 @@
+"""The write-ahead log: kept short whoever reads, gone when the last one closes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from sqlite_hooks import LOCK_FILES, files_beside, raw, seqs
+
+from statestore import StateStore, UserMessage
+from statestore.engines.sqlite import connecting
+from statestore.engines.sqlite import writer as writer_module
+
+MEGABYTE = 1024 * 1024
+
+
+def _log_size(database: Path) -> int:
+    return os.stat(f"{database}-wal").st_size
+
+
+def test_a_log_stays_short_when_nobody_reads(opened: Callable[..., StateStore], database: Path) -> None:
+    store = opened(durability="relaxed")
+    store.get_or_create_session("alice", "one")
+    sizes: list[int] = []
+    for _ in range(2400):
+        store.append("one", UserMessage("x" * 100))
+        sizes.append(_log_size(database))
+    assert max(sizes) < 40 * MEGABYTE
+    assert max(sizes[:1200]) * 1.5 > max(sizes), "it grows without end"
+
+
+def test_a_log_stays_bounded_with_a_reader_that_is_never_away(
+    database: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short read transactions that overlap: at no moment is there none."""
+    monkeypatch.setattr(writer_module, "WAL_IS_LARGE", 2 * MEGABYTE)  # so that the test need not write 100 of them
+    store = opened(durability="relaxed")
+    store.get_or_create_session("alice", "one")
+    is_over = threading.Event()
+    reads = 0
+
+    def read() -> None:
+        nonlocal reads
+        with ExitStack() as stack:
+            readers = [stack.enter_context(raw(database, check_same_thread=False)) for _ in range(2)]
+            readers[1].execute("BEGIN")
+            readers[1].execute("SELECT count(*) FROM sessions").fetchone()
+            while not is_over.is_set():
+                for old, new in (readers[::-1], readers):
+                    new.execute("BEGIN")
+                    new.execute("SELECT count(*) FROM sessions").fetchone()
+                    old.execute("COMMIT")
+                    reads += 1
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        sizes: list[int] = []
+        for _ in range(5000):
+            store.append("one", UserMessage("x" * 100))
+            sizes.append(_log_size(database))
+    finally:
+        is_over.set()
+        reader.join()
+    assert reads > 100
+    assert max(sizes) < 32 * MEGABYTE
+    assert seqs(store, "one") == list(range(1, 5001))
+
+
+def test_a_large_log_that_was_left_behind_is_written_back_at_the_next_opening(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "WAL_IS_LARGE", 100_000)
+    monkeypatch.setattr(connecting, "WAL_KEPT", 0)
+    with StateStore.open(database) as store:
+        store.get_or_create_session("alice", "one")
+        store.append("one", UserMessage("x" * 500_000))
+        before = _log_size(database)
+        assert before > 200_000
+        with StateStore.open(database):
+            assert _log_size(database) < before
+
+
+def test_a_closed_store_is_one_file_and_its_lock_files(database: Path) -> None:
+    with StateStore.open(database) as store:
+        store.get_or_create_session("alice", "one")
+        threads = [threading.Thread(target=lambda: [store.load_session("one") for _ in range(20)]) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with StateStore.open(database) as second:
+            second.append("one", UserMessage("hello"))
+        assert "-wal" in files_beside(database)
+    assert files_beside(database) == LOCK_FILES
+
+
+def test_old_changes_are_forgotten(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from statestore.engines.sqlite import SqliteEngine
+
+    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 50)
+    with StateStore.open(SqliteEngine(database, changes_kept=20, durability="relaxed")) as store:
+        store.get_or_create_session("alice", "one")
+        for _ in range(300):
+            store.append("one", UserMessage("hello"))
+        assert len(store.search_sessions("hello", limit=1000)) == 300
+        with raw(database) as connection:
+            (count,) = connection.execute("SELECT count(*) FROM changes").fetchone()
+    assert count <= 20 + 50
