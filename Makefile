@@ -10,7 +10,7 @@ PEERS := .venv-peers
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 13
 
-demo: $(READY) ## the main job in a few seconds: keep, kill -9, reopen, list, show, preview a prune
+demo: $(READY) ## the main job in a few seconds: keep, kill -9, reopen, list, show, search, preview a prune
 	@$(BIN)/python -m statestore.demo
 
 test: $(READY) ## run the tests

@@ -1,7 +1,8 @@
-"""``python -m statestore.demo``: the main job in a few seconds, on the files engine.
+"""``python -m statestore.demo``: the main job in a few seconds, on SQLite.
 
 A process keeps a conversation and is killed in the middle of it, several times. Each time the store is opened again
-and everything that was acknowledged must be there, once. Then sessions are listed, one is shown, a prune is previewed.
+and everything that was acknowledged must be there, once. Then sessions are listed, one is shown, words are searched
+for, a prune is previewed.
 """
 
 from __future__ import annotations
@@ -155,6 +156,16 @@ def show_conversation(console: Console, store: StateStore, session_id: str) -> N
         console.print(Text.assemble(f"{seq:>3}  ", (f"{kind:<12}", COLOURS.get(kind, "dim")), said), soft_wrap=True)
 
 
+def show_search(console: Console, store: StateStore, query: str) -> None:
+    """Show where some words occur."""
+    console.print(f"\nWhere “{query.replace(' ', '” and “')}” occur, best first:", style="bold")
+    for hit in store.search_sessions(query):
+        snippet = Text(hit.snippet)
+        for start, end in hit.marks:
+            snippet.stylize("bold underline", start, end)
+        console.print(Text(f"{hit.seq or 'title':>3}  {hit.title}: ", "dim") + snippet, soft_wrap=True)
+
+
 def preview_prune(console: Console, store: StateStore) -> None:
     """Show what a prune would delete, and why; delete nothing."""
     console.print(f"\n{PREVIEW} would delete", style="bold")
@@ -184,12 +195,13 @@ def main() -> int:
         parser.error(f"{options.keep} is not empty")
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     with nullcontext(options.keep) if options.keep else tempfile.TemporaryDirectory(prefix="statestore-") as directory:
-        url = f"file:{directory}"
+        url = f"sqlite:{directory}/state.db"
         is_good = show_kills(console, url)
         with StateStore.open(url) as store:
             shown = keep_conversations(store)
             show_sessions(console, store)
             show_conversation(console, store, shown)
+            show_search(console, store, "early seats")
             preview_prune(console, store)
     return 0 if is_good else 1
 
