@@ -129,7 +129,10 @@ class SqliteEngine:
     # -- writing ---------------------------------------------------------------------------------------------
 
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
-        (result,) = await self.commit_group((batch,))
+        self._check_writable()
+        check_batch(batch)
+        with self._usage:
+            (result,) = self._writer.commit((batch,))
         if isinstance(result, Exception):
             raise result
         return result

@@ -79,11 +79,12 @@ class Writer:
 
     def _in_transaction(self, connection: sqlite3.Connection, slots: list[Slot]) -> None:
         """Make some batches in one transaction."""
-        connection.execute("BEGIN IMMEDIATE")
+        cursor = connection.cursor()
+        cursor.execute("BEGIN IMMEDIATE")
         results: list[Result] | None = None
         try:
-            results = self._written(Transaction(connection), slots)
-            connection.execute("COMMIT")
+            results = self._written(Transaction(cursor), slots)
+            cursor.execute("COMMIT")
             _settle(slots, results)
         except BaseException as error:
             if connection.in_transaction:

@@ -130,9 +130,9 @@ class Header:
 class Transaction:
     """The writes of one transaction that somebody else begins and commits."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._execute = connection.execute
-        self._execute_many = connection.executemany
+    def __init__(self, cursor: sqlite3.Cursor) -> None:
+        self._execute = cursor.execute
+        self._execute_many = cursor.executemany
         self._headers: dict[str, Header | None] = {}
         self._touched: dict[int, Header] = {}
         self._doomed: list[Header] = []
