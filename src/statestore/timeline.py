@@ -1,9 +1,10 @@
 """One order for everything that was said: records of three lists, stored and new, as they follow each other."""
 
 from collections.abc import Sequence
+from operator import is_, itemgetter
 from typing import NamedTuple
 
-from statestore.records import Record, kind_of
+from statestore.records import Record, column_of, kind_of
 
 
 class TimelineEntry(NamedTuple):
@@ -70,7 +71,27 @@ def placed(columns: Sequence[Column], pending: Sequence[Record], since: int = 0)
 
 def in_order(columns: Sequence[Column], pending: Sequence[Record]) -> list[TimelineEntry]:
     """Everything the lists hold now, as it follows each other."""
-    return [item.entry for item in placed(columns, pending)]
+    if not _was_only_appended_to(columns, pending):
+        return [item.entry for item in placed(columns, pending)]
+    entries = [
+        TimelineEntry(seq, kind_of(record), record)
+        for column in columns
+        for seq, record in zip(column.seqs, column.stored, strict=True)
+    ]
+    entries.sort(key=itemgetter(0))
+    entries += (TimelineEntry(None, kind_of(record), record) for record in pending)
+    return entries
+
+
+def _was_only_appended_to(columns: Sequence[Column], pending: Sequence[Record]) -> bool:
+    """Whether the lists are what the store has and then what is pending, each in its order."""
+    expected = [list(column.stored) for column in columns]
+    for record in pending:
+        expected[column_of(kind_of(record))].append(record)
+    return all(
+        len(column.now) == len(records) and all(map(is_, column.now, records))
+        for column, records in zip(columns, expected, strict=True)
+    )
 
 
 def _places(records: Sequence[Record], places: Sequence[int]) -> dict[int, list[int]]:

@@ -346,6 +346,7 @@ WRECKS = {
     "metadata that is no JSON": f"UPDATE extras SET metadata = '{{' WHERE number = {FIRST}",
     "metadata that is no object": f"UPDATE extras SET metadata = '[]' WHERE number = {FIRST}",
     "a moment that is none": "UPDATE sessions SET updated = 'soon' WHERE id = 'first'",
+    "a version that is none": "UPDATE sessions SET version = '' WHERE id = 'first'",
 }
 
 

@@ -47,7 +47,7 @@ def _check_sessions(connection: sqlite3.Connection) -> Iterator[Problem]:
 
 
 def _check_session(connection: sqlite3.Connection, where: str, row: Sequence[Any]) -> Iterator[Problem]:
-    number, session_id, created, updated, age, age_rest, next_seq, *counts, alternates, size, metadata = row
+    number, session_id, version, created, updated, age, age_rest, next_seq, *counts, alternates, size, metadata = row
     found, bodies, last, expected = [0, 0, 0], 0, 0, True
     for place, kind, body in connection.execute(SQL["check_records"], (number << 32, (number + 1) << 32)):
         last = seq_of(place)
@@ -61,6 +61,8 @@ def _check_session(connection: sqlite3.Connection, where: str, row: Sequence[Any
         yield Problem(where, f"it has {told.format(*found)}, and its header says {told.format(*counts)}", _KEPT)
     if alternates and not (expected and last == next_seq - 1):
         yield Problem(where, "its header says that messages and responses alternate, which they do not", _KEPT)
+    if len(version) != 16 or version.strip("0123456789abcdef"):
+        yield Problem(where, f"its version is {version!r}, which we never give out", _KEPT)
     if last >= next_seq:
         yield Problem(where, f"it has a record {last}, and {next_seq} is the next number to be given out", _KEPT)
     if size != bodies + len((metadata or "{}").encode()):

@@ -156,7 +156,7 @@ SELECT place, kind, body FROM records WHERE place BETWEEN ? AND ?;
 -- Checking -----------------------------------------------------------------------------------------------------------
 
 -- name: check_sessions
-SELECT sessions.number, id, created, updated, age, age_rest, next_seq, users, agents, events, alternates, size, metadata
+SELECT sessions.number, id, version, created, updated, age, age_rest, next_seq, users, agents, events, alternates, size, metadata
 FROM sessions LEFT JOIN extras ON extras.number = sessions.number ORDER BY id;
 
 -- name: check_records
