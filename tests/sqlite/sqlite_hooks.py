@@ -18,23 +18,36 @@ def _nothing(_statement: str) -> None:
     pass
 
 
+class HookedCursor(sqlite3.Cursor):
+    """A cursor that calls its connection's hooks around each statement."""
+
+    def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
+        self.connection.before(sql)  # type: ignore[attr-defined]
+        super().execute(sql, *arguments)
+        self.connection.after(sql)  # type: ignore[attr-defined]
+        return self
+
+    def executemany(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
+        self.connection.before(sql)  # type: ignore[attr-defined]
+        super().executemany(sql, *arguments)
+        self.connection.after(sql)  # type: ignore[attr-defined]
+        return self
+
+
 class Hooked(sqlite3.Connection):
     """A connection that calls ``before`` and ``after`` around each statement; both are to be set on the class."""
 
     before: Hook = staticmethod(_nothing)
     after: Hook = staticmethod(_nothing)
 
+    def cursor(self, factory: Any = HookedCursor) -> Any:
+        return super().cursor(factory)
+
     def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
-        type(self).before(sql)
-        cursor = super().execute(sql, *arguments)
-        type(self).after(sql)
-        return cursor
+        return self.cursor().execute(sql, *arguments)
 
     def executemany(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
-        type(self).before(sql)
-        cursor = super().executemany(sql, *arguments)
-        type(self).after(sql)
-        return cursor
+        return self.cursor().executemany(sql, *arguments)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pytest
 from sqlite_hooks import LOCK_FILES, files_beside, raw, seqs
 
 from statestore import StateStore, UserMessage
-from statestore.engines.sqlite import connecting
+from statestore.engines.sqlite import SqliteEngine, connecting
 from statestore.engines.sqlite import writer as writer_module
 
 MEGABYTE = 1024 * 1024
@@ -37,7 +37,7 @@ def test_a_log_stays_bounded_with_a_reader_that_is_never_away(
     database: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Short read transactions that overlap: at no moment is there none."""
-    monkeypatch.setattr(writer_module, "WAL_IS_LARGE", 2 * MEGABYTE)  # so that the test need not write 100 of them
+    monkeypatch.setattr(writer_module, "LARGE", 2 * MEGABYTE)  # so that the test need not write 100 of them
     store = opened(durability="relaxed")
     store.get_or_create_session("alice", "one")
     is_over = threading.Event()
@@ -74,13 +74,13 @@ def test_a_log_stays_bounded_with_a_reader_that_is_never_away(
 def test_a_large_log_that_was_left_behind_is_written_back_at_the_next_opening(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer_module, "WAL_IS_LARGE", 100_000)
     monkeypatch.setattr(connecting, "WAL_KEPT", 0)
     with StateStore.open(database) as store:
         store.get_or_create_session("alice", "one")
         store.append("one", UserMessage("x" * 500_000))
         before = _log_size(database)
         assert before > 200_000
+        monkeypatch.setattr(writer_module, "LARGE", 100_000)
         with StateStore.open(database):
             assert _log_size(database) < before
 
@@ -111,3 +111,44 @@ def test_old_changes_are_forgotten(database: Path, monkeypatch: pytest.MonkeyPat
         with raw(database) as connection:
             (count,) = connection.execute("SELECT count(*) FROM changes").fetchone()
     assert count <= 20 + 50
+
+
+def test_large_documents_do_not_make_a_large_log(opened: Callable[..., StateStore], database: Path) -> None:
+    store = opened(durability="relaxed")
+    for number in range(40):
+        store.save_bytes("images", str(number), b"x" * 4 * MEGABYTE)
+        assert _log_size(database) < 80 * MEGABYTE
+
+
+def test_a_reader_that_does_not_let_go_of_a_large_log_stops_nobody(
+    database: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "LARGE", MEGABYTE)
+    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 50)
+    patient = opened(durability="relaxed")
+    patient.get_or_create_session("alice", "one")
+    with raw(database) as reader, StateStore.open(f"sqlite:{database}?timeout=5") as hasty:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM sessions").fetchone()
+        writing = threading.Thread(target=lambda: [patient.append("one", UserMessage("x" * 9000)) for _ in range(300)])
+        writing.start()
+        while writing.is_alive():
+            hasty.append("one", UserMessage("me too"))  # would be told that another has been writing for 5 s
+        writing.join()
+    assert _log_size(database) > 2 * MEGABYTE
+
+
+def test_changes_that_short_lived_processes_left_are_forgotten(database: Path) -> None:
+    def changes() -> int:
+        with raw(database) as connection:
+            return connection.execute("SELECT count(*) FROM changes").fetchone()[0]
+
+    with StateStore.open(database, durability="relaxed") as store:
+        store.get_or_create_session("alice", "one")
+        for _ in range(writer_module.COMMITS_BETWEEN_CHECKPOINTS // 2):
+            store.append("one", UserMessage("x"))
+    with raw(database) as connection:
+        connection.execute("UPDATE changes SET change = change + 5000 WHERE change > 100")  # as after many of them
+    before = changes()
+    StateStore.open(SqliteEngine(database, changes_kept=1000)).close()
+    assert changes() == before - 100

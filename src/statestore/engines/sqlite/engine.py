@@ -102,7 +102,7 @@ class SqliteEngine:
                         self._file.mark_as_ours(connection)
                         self._file.set_journal(connection)
                         migrate(connection, self._path)
-                    self._writer.checkpoint_if_large()
+                        self._writer.tidy_up_after_others(connection)
             except BaseException:
                 self._let_go()
                 raise

@@ -69,10 +69,10 @@ class Gathering:
         entry = _Entry(batches)
         with self._lock:
             self._waiting.append(entry)
-            if not self._has_leader:
-                self._has_leader = True
+            is_first, self._has_leader = not self._has_leader, True
+            if is_first:
                 entry.stage = _Stage.LEADING
-        if entry.stage is not _Stage.LEADING:
+        if not is_first:
             self._wait(entry)
         if entry.stage is _Stage.LEADING:
             self._lead()
@@ -107,6 +107,8 @@ class Gathering:
             for entry in group:
                 if entry not in undone:
                     entry.stage = _Stage.DONE
+            for entry in group[1:]:  # the first is the leader itself, which does not sleep
+                if entry not in undone:
                     entry.wake.release()
 
     def _pass_on(self) -> None:

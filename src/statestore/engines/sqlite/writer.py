@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from statestore.engine import PreconditionFailed
+from statestore.engine import ChangeSession, PreconditionFailed, PutDocument
 from statestore.engines.sqlite.connecting import DatabaseFile
 from statestore.engines.sqlite.failures import explanation, is_lock_timeout
 from statestore.engines.sqlite.gathering import Batch, Gathering, Result, Slot
@@ -22,7 +22,9 @@ T = TypeVar("T")
 log = logging.getLogger("statestore")
 
 COMMITS_BETWEEN_CHECKPOINTS: Final = 500
-WAL_IS_LARGE: Final = 32 * 1024 * 1024
+LARGE: Final = 32 * 1024 * 1024
+"""Bytes in the log from which on it is worth writing back."""
+PATIENCE_WITH_READERS_MS: Final = 100
 
 
 class Writer:
@@ -33,7 +35,7 @@ class Writer:
         self._pool = pool
         self._turns = turns
         self._changes_kept = changes_kept
-        self._commits = 0
+        self._commits = self._written_since = 0
         self._gathering = Gathering(self._make)
 
     def commit(self, batches: Sequence[Batch]) -> list[Result]:
@@ -59,7 +61,7 @@ class Writer:
         is_sound = False
         try:
             self._make_together(connection, slots)
-            self._count(connection)
+            self._count(connection, sum(_size_of(slot.batch) for slot in slots))
             is_sound = True
         finally:
             self._pool.give_back(connection, is_sound=is_sound)
@@ -126,20 +128,23 @@ class Writer:
 
     # -- keeping the file in order
 
-    def checkpoint_if_large(self) -> None:
-        """When a store is opened: write back a log that others left behind."""
-        if self._file.log_size() > WAL_IS_LARGE:
-            with self._turns.turn(), self._pool.connection() as connection:
-                self._checkpoint(connection)
+    def tidy_up_after_others(self, connection: sqlite3.Connection) -> None:
+        """When a store is opened, with the turn held: do what processes that did not live long enough left undone."""
+        oldest, last = connection.execute(SQL["changes_kept"]).fetchone()
+        has_old_changes = last is not None and last - oldest > self._changes_kept + COMMITS_BETWEEN_CHECKPOINTS
+        if has_old_changes or self._file.log_size() > LARGE:
+            self._tidy(connection)
 
-    def _count(self, connection: sqlite3.Connection) -> None:
+    def _count(self, connection: sqlite3.Connection, written: int = 0) -> None:
+        """Note a commit and how much it wrote; now and then, tidy up."""
         self._commits += 1
-        if self._commits >= COMMITS_BETWEEN_CHECKPOINTS:
-            self._commits = 0
+        self._written_since += written
+        if self._commits >= COMMITS_BETWEEN_CHECKPOINTS or self._written_since > LARGE:
+            self._commits = self._written_since = 0
             self._tidy(connection)
 
     def _tidy(self, connection: sqlite3.Connection) -> None:
-        """Now and then, with the turn held: forget old changes, write the log back.
+        """With the turn held: forget old changes, write the log back.
 
         What was committed before stays committed, so whatever fails here is nobody's failure, and is tried again.
         """
@@ -152,13 +157,27 @@ class Writer:
 
     def _checkpoint(self, connection: sqlite3.Connection) -> None:
         """Write the log back into the file. We hold the turn: a log that is begun anew beside a writer is not safe
-        before SQLite 3.51.3. Readers are waited for only when the log has become large.
+        before SQLite 3.51.3. A log that has become large is cut, if readers let go of it in a moment.
         """
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        if self._file.log_size() > 2 * WAL_IS_LARGE:
+        if self._file.log_size() > 2 * LARGE:
+            connection.execute(f"PRAGMA busy_timeout={PATIENCE_WITH_READERS_MS}")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute(f"PRAGMA busy_timeout={int(self._file.timeout * 1000)}")
 
 
 def _settle(slots: list[Slot], results: list[Result]) -> None:
     for slot, result in zip(slots, results, strict=True):
         slot.result = result
+
+
+def _size_of(batch: Batch) -> int:
+    """About how many bytes a batch writes."""
+    size = 0
+    for change in batch:
+        if isinstance(change, ChangeSession):
+            size += sum(len(record.body) for record in change.append)
+            size += sum(map(len, change.set_metadata.values()))
+        elif isinstance(change, PutDocument):
+            size += len(change.body)
+    return size
