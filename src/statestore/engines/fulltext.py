@@ -49,10 +49,25 @@ def add_words(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) 
     connection.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", rows)
 
 
-def remove_words(connection: sqlite3.Connection, number: int, after: int | None = None) -> None:
-    """Forget the words of a session's records numbered above ``after``; without it, of all, the title's too."""
+class Removal(NamedTuple):
+    """How many rows were removed, and the number of the last one that is still to go; ``None`` if none is."""
+
+    removed: int
+    left: int | None
+
+
+def remove_words(connection: sqlite3.Connection, number: int, *, after: int | None, room: int) -> Removal:
+    """Forget the words of a session's records above ``after``, the last ones first, at most ``room`` of them.
+
+    Without ``after``, those of the title go too.
+    """
     first = (number << SEQ_BITS) + (0 if after is None else max(after, 0) + 1)
-    connection.execute("DELETE FROM words WHERE rowid BETWEEN ? AND ?", (first, number << SEQ_BITS | LAST_SEQ))
+    query = "SELECT rowid FROM words WHERE rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
+    found = connection.execute(query, (first, number << SEQ_BITS | LAST_SEQ, max(room, 0) + 1)).fetchall()
+    left = found.pop()[0] & LAST_SEQ if len(found) > max(room, 0) else None
+    if found:
+        connection.execute("DELETE FROM words WHERE rowid BETWEEN ? AND ?", (*found[-1], *found[0]))
+    return Removal(len(found), left)
 
 
 def set_title_words(connection: sqlite3.Connection, number: int, title: str | None) -> None:

@@ -117,14 +117,10 @@ class _Step:
 
     def _removed_to(self, number: int, kept: int) -> int:
         """Remove words of records after a number, the last ones first; the last number that still has words."""
-        found = self._connection.execute(
-            "SELECT rowid FROM words WHERE rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?",
-            ((number << SEQ_BITS) + kept + 1, number << SEQ_BITS | LAST_SEQ, max(self._room, 0) + 1),
-        ).fetchall()
-        left = found[-1][0] & LAST_SEQ if len(found) > self._room else kept
-        remove_words(self._connection, number, None if left < 0 else left)
-        self._room -= len(found)
-        return left
+        after = None if kept == _NOTHING else kept
+        removal = remove_words(self._connection, number, after=after, room=self._room)
+        self._room -= removal.removed + 1
+        return kept if removal.left is None else removal.left
 
 
 def _seq(record: StoredRecord) -> int:

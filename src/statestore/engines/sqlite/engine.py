@@ -26,7 +26,7 @@ from statestore.engines.sqlite.connecting import DatabaseFile, Journal
 from statestore.engines.sqlite.failures import explained
 from statestore.engines.sqlite.finding import search, search_only
 from statestore.engines.sqlite.gathering import Batch, Result
-from statestore.engines.sqlite.indexing import has_index, index_some, is_up_to_date
+from statestore.engines.sqlite.indexing import has_index, has_seen, index_some, last_change
 from statestore.engines.sqlite.migrating import MIGRATIONS, check_schema, migrate
 from statestore.engines.sqlite.pool import ConnectionPool
 from statestore.engines.sqlite.turns import Turnstile
@@ -215,7 +215,8 @@ class SqliteEngine:
             self._index_all()
 
     def _index_all(self) -> None:
-        while not self._read(is_up_to_date):
+        last = self._read(last_change)  # what is written after this need not be found
+        while not self._read(lambda connection: has_seen(connection, last)):
             with self._usage, explained(self._path, self._file.timeout):
                 self._writer.write(index_some)
 

@@ -10,7 +10,7 @@ import msgspec
 
 from statestore.engine import SearchQuery
 from statestore.engines.fulltext import Match, best_matches, match_at
-from statestore.engines.sqlite.indexing import forget_memory, index_in_memory, is_up_to_date
+from statestore.engines.sqlite.indexing import forget_memory, has_seen, index_in_memory, last_change
 from statestore.engines.sqlite.listing import PROJECT
 from statestore.engines.sqlite.places import EVENT, kind_of_column
 from statestore.engines.sqlite.reading import snapshot
@@ -40,7 +40,7 @@ def search(connection: sqlite3.Connection, query: SearchQuery) -> list[SearchHit
 
 def search_only(connection: sqlite3.Connection, query: SearchQuery) -> list[SearchHit]:
     """The same without writing: if the index in the file is behind, with one that only this connection has."""
-    if is_up_to_date(connection):
+    if has_seen(connection, last_change(connection)):
         return search(connection, query)
     index_in_memory(connection)
     try:

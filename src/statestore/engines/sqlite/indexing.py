@@ -20,10 +20,15 @@ RECORDS_A_STEP: Final = 1000
 CHANGES_A_STEP: Final = 5000
 
 
-def is_up_to_date(connection: sqlite3.Connection) -> bool:
-    """Whether the index has seen every change."""
-    rules, change, swept, _, last = connection.execute(SQL["indexing_state"]).fetchone()
-    return rules == RULES and swept is None and change >= (last or 0)
+def last_change(connection: sqlite3.Connection) -> int:
+    """The last change there is; 0 if there is none."""
+    return connection.execute(SQL["last_change"]).fetchone()[0] or 0
+
+
+def has_seen(connection: sqlite3.Connection, change: int) -> bool:
+    """Whether the index has seen a change, and all before it."""
+    rules, seen, swept, *_ = connection.execute(SQL["indexing_state"]).fetchone()
+    return rules == RULES and swept is None and seen >= change
 
 
 def has_index(connection: sqlite3.Connection) -> bool:
@@ -91,7 +96,8 @@ class _Step:
         rows = self._connection.execute(SQL["changes_to_index"], (change, CHANGES_A_STEP)).fetchall()
         for next_change, number, rewound_to, is_gone in rows:
             if is_gone:
-                remove_words(self._connection, number)
+                if not self._forget(number, None):
+                    return change
                 self._connection.execute(SQL["forget_indexed"], (number,))
             elif not self._index(number, next_change, rewound_to):
                 return change
@@ -105,7 +111,8 @@ class _Step:
             return True  # deleted by a later change
         title, seq, seen, indexed_title = row
         if rewound_to is not None and seq is not None and seen < change:
-            remove_words(self._connection, number, rewound_to)
+            if not self._forget(number, rewound_to):
+                return False
             seq = min(seq, rewound_to)
         first, last = places_between(number, seq, None)
         found = self._connection.execute(SQL["records_to_index"], (first, last, self._room)).fetchall()
@@ -116,6 +123,12 @@ class _Step:
         self._connection.execute(SQL["set_indexed"], (number, new_seq, change, title))
         self._room -= len(found)
         return self._room > 0
+
+    def _forget(self, number: int, after: int | None) -> bool:
+        """Forget words of records after a number; whether that is all."""
+        removal = remove_words(self._connection, number, after=after, room=self._room)
+        self._room -= removal.removed
+        return removal.left is None
 
 
 def _text(kind: int, body: str) -> str:
