@@ -17,7 +17,6 @@ from statestore.searching import (
     MAX_QUERY,
     MAX_WORD,
     Snippet,
-    Term,
     index_text,
     match_expression,
     parse_query,
@@ -25,6 +24,7 @@ from statestore.searching import (
     text_in,
     tokens_of,
 )
+from statestore.terms import Term
 
 
 def fresh_index() -> sqlite3.Connection:

@@ -31,7 +31,7 @@ from statestore.engine import (
 )
 from statestore.engines.memory import MemoryEngine
 from statestore.engines.sqlite import SqliteEngine, finding
-from statestore.engines.sqlite.indexing import is_up_to_date
+from statestore.engines.sqlite.indexing import has_seen, last_change
 from statestore.errors import InvalidCursor, InvalidValue, NotSupported
 from statestore.stored import (
     Document,
@@ -549,17 +549,16 @@ class MarksTheWrongPlace(Whole):
 class TakesQueriesForSql(Whole):
     async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
         for term in query.terms:
-            with self._reading() as connection:
-                connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (" ".join(term.tokens),)).fetchall()
+            match = "SELECT rowid FROM words WHERE words MATCH ?", (" ".join(term.tokens),)
+            self._read(lambda connection, match=match: connection.execute(*match).fetchall())
         return await super().search_sessions(query)
 
 
 @noticed_by("test_bringing_the_index_up_to_date_is_always_safe")
 class CannotBringItsIndexUpToDate(Whole):
     async def update_search_index(self) -> None:
-        with self._reading() as connection:
-            if is_up_to_date(connection):
-                raise NotSupported("it is up to date")
+        if self._read(lambda connection: has_seen(connection, last_change(connection))):
+            raise NotSupported("it is up to date")
         await super().update_search_index()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from statestore.engine import Engine, SearchQuery
-from statestore.searching import Term
+from statestore.terms import Term
 
 Capability = Literal["search", "watch", "group", "backup"]
 

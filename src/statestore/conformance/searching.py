@@ -27,10 +27,10 @@ from statestore.engine import ChangeSession, DeleteSession, SearchQuery
 from statestore.errors import InvalidCursor
 from statestore.pruning import PruneConfig
 from statestore.records import AgentResponse, Event, UserMessage
-from statestore.searching import Term
 from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore
 from statestore.stored import Cursor, SearchHit
+from statestore.terms import Term
 
 Place = tuple[str, int]
 """A session's id, and a record's number, or 0 for the title."""
