@@ -484,8 +484,7 @@ class Whole(SqliteEngine):
 @noticed_by("test_what_was_acknowledged_is_found_at_once")
 class FindsTheNewestOnlyNextTime(Whole):
     async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
-        with self._reading() as connection:
-            hits = finding.search(connection, query)
+        hits = self._read(lambda connection: finding.search(connection, query))
         await self.update_search_index()
         return hits
 
@@ -543,15 +542,6 @@ class MarksTheWrongPlace(Whole):
     async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
         hits = await super().search_sessions(query)
         return [replace(hit, marks=tuple((start + 1, end + 1) for start, end in hit.marks)) for hit in hits]
-
-
-@noticed_by("test_any_text_is_a_query")
-class TakesQueriesForSql(Whole):
-    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
-        for term in query.terms:
-            match = "SELECT rowid FROM words WHERE words MATCH ?", (" ".join(term.tokens),)
-            self._read(lambda connection, match=match: connection.execute(*match).fetchall())
-        return await super().search_sessions(query)
 
 
 @noticed_by("test_bringing_the_index_up_to_date_is_always_safe")
