@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlite_hooks import LOCK_FILES, files_beside, raw, seqs
 
-from statestore import StateStore, UserMessage
+from statestore import StateStore, StoreUnavailable, UserMessage
 from statestore.engines.sqlite import SqliteEngine, connecting
 from statestore.engines.sqlite import writer as writer_module
 
@@ -152,3 +152,35 @@ def test_changes_that_short_lived_processes_left_are_forgotten(database: Path) -
     before = changes()
     StateStore.open(SqliteEngine(database, changes_kept=1000)).close()
     assert changes() == before - 100
+
+
+def test_a_file_that_is_written_back_by_half_can_be_opened_by_everybody(
+    database: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader keeps a checkpoint from its end: the file alone is shorter than its first page says."""
+    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 40)
+    store = opened(durability="relaxed")
+    store.get_or_create_session("alice", "one")
+    for turn in range(10):
+        with raw(database) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM sessions").fetchone()
+            for _ in range(45):
+                store.append("one", UserMessage("x" * 2000))
+            with StateStore.open(database) as other:
+                assert len(other.timeline("one")) == 45 * (turn + 1)
+
+
+def test_another_program_whose_file_is_written_back_by_half_is_refused(database: Path) -> None:
+    with raw(database) as owner, raw(database) as reader:
+        owner.execute("PRAGMA journal_mode=WAL")
+        owner.execute("CREATE TABLE theirs (text)")
+        owner.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM theirs").fetchone()
+        for _ in range(50):
+            owner.execute("INSERT INTO theirs VALUES (?)", ("x" * 3000,))
+        owner.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        with pytest.raises(StoreUnavailable, match="another program"):
+            StateStore.open(database)
+        assert owner.execute("SELECT count(*) FROM theirs").fetchone() == (50,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
@@ -61,8 +62,8 @@ class WorkerEngine:
         try:
             await self._workers.run(self._engine.close())
         except asyncio.CancelledError:
-            step(self._engine.close())  # it may have been withdrawn; closing twice is closing once
-            raise
+            threading.Thread(target=step, args=(self._engine.close(),), name="statestore-closing").start()
+            raise  # it may have been withdrawn; closing twice is closing once
         finally:
             self._workers.stop()
             if self._writer is not None:

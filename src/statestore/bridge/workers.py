@@ -28,17 +28,25 @@ class Workers:
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine that never suspends in one of the threads."""
+        try:
+            self._start_one_if_needed()
+        except RuntimeError:
+            if not self._threads:
+                coroutine.close()
+                raise
         self._busy += 1
-        if self._busy > len(self._threads) and len(self._threads) < WORKERS:
-            thread = threading.Thread(target=_work, args=(self._queue,), name="statestore-worker", daemon=True)
-            self._threads.append(thread)
-            thread.start()
         job = Job()
         self._queue.put((job, coroutine))
         try:
             return await job.result(withdrawn=coroutine.close)
         finally:
             self._busy -= 1
+
+    def _start_one_if_needed(self) -> None:
+        if self._busy >= len(self._threads) and len(self._threads) < WORKERS:
+            thread = threading.Thread(target=_work, args=(self._queue,), name="statestore-worker", daemon=True)
+            thread.start()
+            self._threads.append(thread)
 
     def stop(self) -> None:
         """Let the threads end when they have done what is queued."""

@@ -27,8 +27,9 @@ class GroupWriter:
         """Make a batch, together with others."""
         if self._thread is None:
             arguments = self._engine, self._queue
-            self._thread = threading.Thread(target=_write, args=arguments, name="statestore-writer", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=_write, args=arguments, name="statestore-writer", daemon=True)
+            thread.start()
+            self._thread = thread
         job = Job()
         self._queue.put((job, batch))
         return await job.result()
@@ -67,4 +68,5 @@ def _commit(engine: GroupCommits, group: list[tuple[Job, Sequence[Change]]]) -> 
             job.fail(result)
         else:
             job.succeed(result)
-    deliver_all(jobs, jobs[0].loop)
+    for loop in {job.loop for job in jobs}:
+        deliver_all([job for job in jobs if job.loop is loop], loop)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from math import isfinite
 from typing import Final, NamedTuple
 
 from statestore.engine import SearchQuery
@@ -112,6 +113,6 @@ def match_at(cursor: str | None) -> Match | None:
         match = Match(int(place), float(score))
     except ValueError:
         match = None
-    if match is None or match.cursor != cursor or not -(2**63) <= match.place < 2**63:
+    if match is None or not isfinite(match.score) or match.cursor != cursor or not -(2**63) <= match.place < 2**63:
         raise InvalidCursor(f"{cursor[:60]!r} is not a cursor: pass the .cursor of a hit from search_sessions")
     return match

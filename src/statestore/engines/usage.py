@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import threading
+from threading import get_ident
 
 from statestore.engines.forking import forget_after_fork
 from statestore.errors import StoreClosed
 
 
 class Usage:
-    """Counts the calls under way in one engine: ``with usage:`` is one, and raises `StoreClosed` if it is not open."""
+    """Knows the threads that are in a call of one engine: ``with usage:`` is one; `StoreClosed` if it is not open.
+
+    A thread is in one call at a time. So one that was interrupted on its way in or out is put right by its next call.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._is_open = False
-        self._calls = 0
+        self._inside: set[int] = set()
         self._lock = threading.Lock()
-        self._all_done = threading.Condition(self._lock)
+        self._changed = threading.Condition(self._lock)
         forget_after_fork(self)
 
     def open(self) -> None:
@@ -27,24 +31,25 @@ class Usage:
         with self._lock:
             if not self._is_open:
                 raise StoreClosed(f"{self._url} was closed")
-            self._calls += 1
+            self._inside.add(get_ident())
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            self._calls -= 1
+            self._inside.discard(get_ident())
             if not self._is_open:
-                self._all_done.notify_all()
+                self._changed.notify_all()
 
     def close(self) -> bool:
         """Let no more calls in, and wait for those under way; whether it was open before."""
         with self._lock:
             was_open, self._is_open = self._is_open, False
-            while self._calls:
-                self._all_done.wait()
+            self._inside.discard(get_ident())
+            while self._inside:
+                self._changed.wait()
         return was_open
 
     def forget(self) -> None:
         """In a child process: the calls of the parent's threads are not ours."""
-        self._calls = 0
+        self._inside = set()
         self._lock = threading.Lock()
-        self._all_done = threading.Condition(self._lock)
+        self._changed = threading.Condition(self._lock)

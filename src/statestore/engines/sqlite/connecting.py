@@ -87,9 +87,17 @@ class DatabaseFile:
         if size < SMALLEST:
             raise StoreUnavailable(f"{self.path} is not an SQLite database; it was left as it is")
         with closing(self._connection("mode=ro&immutable=1")) as connection:
-            (mark,) = connection.execute("PRAGMA application_id").fetchone()
+            try:
+                (mark,) = connection.execute("PRAGMA application_id").fetchone()
+            except sqlite3.DatabaseError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_CORRUPT:
+                    raise
+                return  # written back by half, because somebody reads or died: only with its log it makes sense
         if mark != APPLICATION_ID:
-            raise StoreUnavailable(f"{self.path} is a database of another program; it was left as it is")
+            raise self._foreign()
+
+    def _foreign(self) -> StoreUnavailable:
+        return StoreUnavailable(f"{self.path} is a database of another program; it was left as it is")
 
     def _create(self) -> os.stat_result:
         directory = os.path.dirname(self.path)
@@ -97,12 +105,16 @@ class DatabaseFile:
             _make_directories(directory)
         elif not os.path.isdir(directory):
             raise StoreUnavailable(f"{self._link} is a link to {self.path}, and there is no such directory")
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        new = f"{self.path}-{os.urandom(6).hex()}"
+        os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         try:
-            _sync_directory(directory)
-            return os.fstat(fd)
+            os.link(new, self.path)  # not opened under its name: closing it would drop the locks of another thread
+        except FileExistsError:
+            pass  # somebody else made it
         finally:
-            os.close(fd)
+            os.unlink(new)
+        _sync_directory(directory)
+        return os.stat(self.path)
 
     def check_is_there(self) -> None:
         """Raise `StoreUnavailable` if the file was deleted or replaced since it was opened."""
@@ -148,7 +160,7 @@ class DatabaseFile:
             self.check_is_there()  # nothing was read yet, so nothing is lost by closing
             execute = connection.execute
             execute(f"PRAGMA synchronous={'FULL' if self._is_durable else 'NORMAL'}")
-            execute("PRAGMA wal_autocheckpoint=0")  # see checkpoints.py
+            execute("PRAGMA wal_autocheckpoint=0")  # see writer.py
             execute(f"PRAGMA journal_size_limit={WAL_KEPT}")
             execute("PRAGMA trusted_schema=OFF")
             execute("PRAGMA cell_size_check=ON")
@@ -174,8 +186,12 @@ class DatabaseFile:
     def mark_as_ours(self, connection: sqlite3.Connection) -> None:
         """Write our mark into a new file, before anything else. Nobody else may be doing it."""
         (mark,) = connection.execute("PRAGMA application_id").fetchone()
-        if mark != APPLICATION_ID:
-            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        if mark == APPLICATION_ID:
+            return
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        if pages:
+            raise self._foreign()
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
 
     def set_journal(self, connection: sqlite3.Connection) -> None:
         """Put the database into the journal mode that suits where it lies. Nobody else may be doing it."""

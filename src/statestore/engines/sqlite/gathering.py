@@ -2,26 +2,25 @@
 
 Many threads commit at once. One of them leads: it takes all batches that wait and has them made in one transaction,
 with one flush; the others sleep until theirs is done. What came in meanwhile is the next group, led by one of its own.
+Nothing here can be left in disorder by a thread that is interrupted: whoever sleeps looks up now and then, and leads
+itself if nobody does.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from enum import Enum, auto
+from contextlib import suppress
+from typing import Final
 
 from statestore.engine import Change, Outcome
 from statestore.engines.forking import forget_after_fork
 
+NAP: Final = 0.05
+"""Seconds after which a thread that nobody woke looks up."""
+
 Batch = Sequence[Change]
 Result = list[Outcome] | Exception
-
-
-class _Stage(Enum):
-    WAITING = auto()
-    TAKEN = auto()
-    DONE = auto()
-    LEADING = auto()
 
 
 class Slot:
@@ -37,17 +36,21 @@ class Slot:
 class _Entry:
     """What one thread wants to have made."""
 
-    __slots__ = ("slots", "stage", "wake")
+    __slots__ = ("slots", "wake")
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.slots = [Slot(batch) for batch in batches]
-        self.stage = _Stage.WAITING
         self.wake = threading.Lock()
         self.wake.acquire()
 
     def is_decided(self) -> bool:
         """Whether there is nothing left to do."""
         return all(slot.result is not None for slot in self.slots)
+
+    def rouse(self) -> None:
+        """Have the thread look up."""
+        with suppress(RuntimeError):  # it is awake already
+            self.wake.release()
 
 
 class Gathering:
@@ -60,61 +63,36 @@ class Gathering:
 
     def forget(self) -> None:
         """In a child process: nobody waits here yet."""
-        self._lock = threading.Lock()
+        self._leading = threading.Lock()
         self._waiting: list[_Entry] = []
-        self._has_leader = False
 
     def commit(self, batches: Sequence[Batch]) -> list[Result]:
         """Have batches made, each wholly or not at all, together with whatever else waits."""
         entry = _Entry(batches)
-        with self._lock:
-            self._waiting.append(entry)
-            is_first, self._has_leader = not self._has_leader, True
-            if is_first:
-                entry.stage = _Stage.LEADING
-        if not is_first:
-            self._wait(entry)
-        if entry.stage is _Stage.LEADING:
-            self._lead()
+        self._waiting.append(entry)
+        try:
+            while not entry.is_decided():
+                if self._leading.locked():
+                    entry.wake.acquire(timeout=NAP)
+                else:
+                    self._lead(entry)
+        finally:
+            if not entry.is_decided():
+                with suppress(ValueError):
+                    self._waiting.remove(entry)
         return [slot.result for slot in entry.slots if slot.result is not None]
 
-    def _wait(self, entry: _Entry) -> None:
-        """Sleep until the entry is done, or is to lead."""
+    def _lead(self, own: _Entry) -> None:
+        group: list[_Entry] = []
         try:
-            entry.wake.acquire()
-        except BaseException:
-            with self._lock:
-                if entry in self._waiting:
-                    self._waiting.remove(entry)
-                if entry.stage is _Stage.LEADING:
-                    self._pass_on()
-            raise
-
-    def _lead(self) -> None:
-        with self._lock:
-            group, self._waiting = self._waiting, []
-            for entry in group:
-                entry.stage = _Stage.TAKEN
-        try:
-            self._make([slot for entry in group for slot in entry.slots])
+            with self._leading:
+                if not own.is_decided():
+                    waiting = self._waiting[:]
+                    del self._waiting[: len(waiting)]
+                    group = [own, *(entry for entry in waiting if entry is not own and not entry.is_decided())]
+                    self._make([slot for entry in group for slot in entry.slots])
         finally:
-            with self._lock:
-                undone = [entry for entry in group[1:] if not entry.is_decided()]
-                for entry in undone:  # the leader was interrupted: somebody else leads these
-                    entry.stage = _Stage.WAITING
-                self._waiting[:0] = undone
-                self._pass_on()
+            for entry in self._waiting[:1]:  # the next to lead; what it needs is there by now
+                entry.rouse()
             for entry in group:
-                if entry not in undone:
-                    entry.stage = _Stage.DONE
-            for entry in group[1:]:  # the first is the leader itself, which does not sleep
-                if entry not in undone:
-                    entry.wake.release()
-
-    def _pass_on(self) -> None:
-        """Let the first who waits lead; with the lock held."""
-        self._has_leader = bool(self._waiting)
-        if self._waiting:
-            leader = self._waiting[0]
-            leader.stage = _Stage.LEADING
-            leader.wake.release()
+                entry.rouse()

@@ -27,6 +27,11 @@ def seq_of(place: int) -> int:
     return place & MAX_SEQ
 
 
+def number_of(place: int) -> int:
+    """The session's number in a record's key."""
+    return place >> SEQ_BITS
+
+
 def places_between(number: int, after: int | None, before: int | None) -> tuple[int, int]:
     """The first and the last key that records above ``after`` and below ``before`` can have."""
     first = 0 if after is None else min(after, MAX_SEQ) + 1

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Final
 from weakref import WeakSet
 
@@ -42,10 +43,11 @@ class ConnectionPool:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._idle: list[sqlite3.Connection] = []
-        self._lent = 0
+        self._borrowers: set[int] = set()
         self._is_held_up = False
         self._is_torn = False
-        _pools.add(self)
+        with _forking:
+            _pools.add(self)
 
     @contextmanager
     def connection(self) -> Generator[sqlite3.Connection]:
@@ -66,7 +68,7 @@ class ConnectionPool:
             while self._is_held_up:
                 self._changed.wait()
             self.check_is_whole()
-            self._lent += 1
+            self._borrowers.add(get_ident())  # a thread uses one at a time
             if self._idle:
                 return self._idle.pop()
         try:
@@ -87,7 +89,7 @@ class ConnectionPool:
             return
         with self._lock:
             self._idle.append(connection)
-            self._lent -= 1
+            self._borrowers.discard(get_ident())
             if self._is_held_up:
                 self._changed.notify_all()
 
@@ -97,7 +99,7 @@ class ConnectionPool:
 
     def _note_return(self) -> None:
         with self._lock:
-            self._lent -= 1
+            self._borrowers.discard(get_ident())
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -110,9 +112,10 @@ class ConnectionPool:
         deadline = time.monotonic() + FORK_PATIENCE
         with self._lock:
             self._is_held_up = True
-            while self._lent and time.monotonic() < deadline:
+            self._borrowers.discard(get_ident())  # who forks uses none
+            while self._borrowers and time.monotonic() < deadline:
                 self._changed.wait(deadline - time.monotonic())
-            if not self._lent:
+            if not self._borrowers:
                 self.close()
 
     def after_fork_in_parent(self) -> None:
@@ -127,35 +130,37 @@ class ConnectionPool:
         self._changed = threading.Condition(self._lock)
         self._is_held_up = False
         identity = self._identity()
-        if self._lent and identity is not None:
+        if self._borrowers and identity is not None:
             self._is_torn = True
             torn_files.add(identity)
         _inherited.extend(self._idle)
-        self._idle, self._lent = [], 0
+        self._idle, self._borrowers = [], set()
 
 
 _pools: WeakSet[ConnectionPool] = WeakSet()
 _inherited: list[sqlite3.Connection] = []
 """Connections that came along from the parent: kept for ever, because closing them is not safe."""
-_forking: list[ConnectionPool] = []
+_forking = threading.RLock()
+"""Held from before a fork until after it, and while a pool is made, so that none is missed."""
 
 
 def _before_fork() -> None:
-    _forking[:] = list(_pools)
-    for pool in _forking:
+    _forking.acquire()
+    for pool in list(_pools):
         pool.before_fork()
 
 
 def _after_fork_in_parent() -> None:
-    for pool in _forking:
+    for pool in list(_pools):
         pool.after_fork_in_parent()
-    _forking.clear()
+    _forking.release()
 
 
 def _after_fork_in_child() -> None:
-    for pool in _forking:
+    global _forking  # noqa: PLW0603 - the parent's is held by a thread that is not here
+    for pool in list(_pools):
         pool.after_fork_in_child()
-    _forking.clear()
+    _forking = threading.RLock()
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -94,7 +94,7 @@ SELECT place, kind FROM records WHERE place BETWEEN ? AND ?;
 SELECT min(place) FROM (SELECT place FROM records WHERE place BETWEEN ? AND ? ORDER BY place DESC LIMIT ?);
 
 -- name: keys
-SELECT seq, key FROM keys WHERE number = ?;
+SELECT seq, key FROM keys WHERE number = ? AND seq BETWEEN ? AND ?;
 
 -- name: document
 SELECT body, version FROM documents WHERE category = ? AND name = ? AND kind = ?;
@@ -145,6 +145,12 @@ FROM json_each(?) JOIN sessions ON number = value >> 32 WHERE value & 0xffffffff
 
 -- name: changes_kept
 SELECT min(change), max(change) FROM changes;
+
+-- name: identity
+SELECT id FROM identity;
+
+-- name: set_identity
+UPDATE identity SET id = lower(hex(randomblob(8)));
 
 -- name: changes
 SELECT change, number, first, last, rewound_to, is_header, gone_id, gone_user, id, user_id

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 import msgspec
 
-from statestore.engines.sqlite.places import places_between, seq_of
+from statestore.engines.sqlite.places import number_of, places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
 from statestore.errors import CorruptSession, InvalidValue
 from statestore.jsontext import members
@@ -43,11 +43,11 @@ def read_session(
         metadata, layout = connection.execute(SQL["extras"], (number,)).fetchone() or ("{}", None)
         places = places_between(number, after, before)
         if alternates and after is None and before is None and last is None:
-            records = _read_exchanges(connection, number, *places, next_seq)
+            records = _read_exchanges(connection, *places, next_seq)
         else:
             if last is not None:
                 places = _last_of(connection, *places, last)
-            records = _read_records(connection, number, *places)
+            records = _read_records(connection, *places)
         if records is None:
             raise CorruptSession(f"session {session_id} has records of no known kind: check() tells which")
     _check_texts(session_id, fields[1], fields[2], metadata)
@@ -81,15 +81,15 @@ def _last_of(connection: sqlite3.Connection, first: int, last: int, count: int) 
     return (last + 1 if place is None else place), last
 
 
-def _read_exchanges(connection: sqlite3.Connection, number: int, first: int, last: int, next_seq: int) -> Records:
+def _read_exchanges(connection: sqlite3.Connection, first: int, last: int, next_seq: int) -> Records:
     """All records of a session in which messages and responses alternate, so that their numbers are known."""
-    numbering = Numbering(range(1, next_seq, 2), range(2, next_seq, 2), (), _keys(connection, number))
-    ends = [(start, min(start + PIECE - 1, last)) for start in range(first, first + next_seq, PIECE)]
-    users, agents = ([_joined(connection, *piece, column) for piece in ends] for column in (0, 1))
-    return Records.of_pieces(RecordPieces([*filter(None, users)], [*filter(None, agents)]), numbering)
+    ranges = [(start, min(start + PIECE - 1, last)) for start in range(first, first + next_seq, PIECE)]
+    keys = _keys(connection, first, last)
+    numbering = Numbering(range(1, next_seq, 2), range(2, next_seq, 2), (), keys)
+    return Records.of_pieces(_pieces(connection, ranges, columns=2), numbering)
 
 
-def _read_records(connection: sqlite3.Connection, number: int, first: int, last: int) -> Records | None:
+def _read_records(connection: sqlite3.Connection, first: int, last: int) -> Records | None:
     """The records in a range of places; ``None`` if one is of no known kind."""
     found = connection.execute(SQL["kinds"], (first, last)).fetchall()
     columns: tuple[list[int], list[int], list[int]] = ([], [], [])
@@ -97,13 +97,23 @@ def _read_records(connection: sqlite3.Connection, number: int, first: int, last:
         if kind not in (0, 1, 2):
             return None
         columns[kind].append(seq_of(place))
-    found_bodies = (_joined(connection, first, last, column) for column in range(3))
-    pieces = RecordPieces(*([joined] if joined else [] for joined in found_bodies))
-    return Records.of_pieces(pieces, Numbering(*columns, _keys(connection, number)))
+    ranges = [(piece[0][0], piece[-1][0]) for at in range(0, len(found), PIECE) if (piece := found[at : at + PIECE])]
+    return Records.of_pieces(
+        _pieces(connection, ranges, columns=3), Numbering(*columns, _keys(connection, first, last))
+    )
 
 
-def _keys(connection: sqlite3.Connection, number: int) -> dict[int, str]:
-    return dict(connection.execute(SQL["keys"], (number,)).fetchall())
+def _keys(connection: sqlite3.Connection, first: int, last: int) -> dict[int, str]:
+    """The idempotency keys of the records in a range of places of one session."""
+    if first > last:
+        return {}
+    return dict(connection.execute(SQL["keys"], (number_of(first), seq_of(first), seq_of(last))).fetchall())
+
+
+def _pieces(connection: sqlite3.Connection, ranges: list[tuple[int, int]], *, columns: int) -> RecordPieces:
+    """The bodies in some ranges of places, kind by kind."""
+    joined = ((_joined(connection, *places, column) for places in ranges) for column in range(columns))
+    return RecordPieces(*([piece for piece in column if piece] for column in joined))
 
 
 def _joined(connection: sqlite3.Connection, first: int, last: int, column: int) -> bytes | None:

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from queue import SimpleQueue
 from typing import Final
 
@@ -31,10 +31,11 @@ class Turnstile:
     def __init__(self, path: str, timeout: float) -> None:
         self._path = path
         self._timeout = timeout
-        self._gate = self._turn = self._held = -1
+        self._gate = self._turn = -1
         self._share_ends = 0.0
         self._queue: _Queue | None = None
-        self._mutex = threading.Lock()
+        self.mutex = threading.Lock()
+        """Held by the thread whose turn it is, or who waits for it."""
         forget_after_fork(self)
 
     def open(self) -> None:
@@ -47,50 +48,37 @@ class Turnstile:
         if self._queue is not None:
             self._queue.stop()
             self._queue = None
-        for fd in (self._gate, self._turn):
+        fds = self._gate, self._turn
+        self._gate = self._turn = -1  # first, for a fork in between
+        for fd in fds:
             if fd >= 0:
                 os.close(fd)
-        self._gate = self._turn = -1
 
     def __del__(self) -> None:
         self.close()
 
     def forget(self) -> None:
         """In a child process: closing the parent's lock files does not unlock them."""
-        self._mutex = threading.Lock()
+        self.mutex = threading.Lock()
         if self._queue is not None:
             self._queue.close_inherited()
             self._queue = None
         self.close()
 
     def take(self) -> None:
-        """Wait for the turn; `StoreUnavailable` if others do not let go in time."""
-        if not self._mutex.acquire(timeout=self._timeout):
-            raise self._too_long("thread")
-        try:
-            self._held = self._take()
-        except BaseException:
-            self._mutex.release()
-            raise
-
-    def _take(self) -> int:
-        """The lock file that is locked now."""
+        """With the mutex held: wait for the turn; `StoreUnavailable` if others do not let go in time."""
         if self._turn < 0:  # in a child process, for the first time
             self.open()
         if self._goes_on() or self._is_first():
-            return self._turn
+            return
         if self._queue is None:
             self._queue = _Queue(self._path)
         if not self._queue.wait(self._timeout):
-            raise self._too_long("process")
+            raise StoreUnavailable(
+                f"{self._path} has been written by another process for {self._timeout:g} s: try again when it is done, "
+                f"or wait longer with sqlite:{self._path}?timeout=SECONDS"
+            )
         self._share_ends = time.monotonic() + SHARE
-        return self._queue.turn
-
-    def _too_long(self, who: str) -> StoreUnavailable:
-        return StoreUnavailable(
-            f"{self._path} has been written by another {who} for {self._timeout:g} s: try again when it is done, "
-            f"or wait longer with sqlite:{self._path}?timeout=SECONDS"
-        )
 
     def _goes_on(self) -> bool:
         """Whether we had the turn just now, and nobody took it since."""
@@ -109,18 +97,21 @@ class Turnstile:
         return True
 
     def hand_on(self) -> None:
-        """Let others write."""
-        fcntl.flock(self._held, fcntl.LOCK_UN)
-        self._mutex.release()
+        """Let others write. Harmless if the turn was not ours."""
+        if self._turn >= 0:
+            fcntl.flock(self._turn, fcntl.LOCK_UN)
+        if self._queue is not None:
+            self._queue.hand_on()
 
     @contextmanager
     def turn(self) -> Generator[None]:
         """Held while writing."""
-        self.take()
-        try:
-            yield
-        finally:
-            self.hand_on()
+        with self.mutex:
+            try:
+                self.take()
+                yield
+            finally:
+                self.hand_on()
 
 
 class _Request:
@@ -136,30 +127,33 @@ class _Queue:
     """A thread that stands in line. The system's wait for a lock has no end, so nobody's own thread does it."""
 
     def __init__(self, path: str) -> None:
-        self._gate = os.open(f"{path}-gate", _FLAGS, 0o600)
-        self.turn = os.open(f"{path}-turn", _FLAGS, 0o600)
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
-        threading.Thread(target=self._stand_in_line, name="statestore-turn", daemon=True).start()
+        self._came: _Request | None = None
+        with ExitStack() as stack:
+            self._gate = os.open(f"{path}-gate", _FLAGS, 0o600)
+            stack.callback(os.close, self._gate)
+            self._turn = os.open(f"{path}-turn", _FLAGS, 0o600)
+            stack.callback(os.close, self._turn)
+            threading.Thread(target=self._stand_in_line, name="statestore-turn", daemon=True).start()
+            stack.pop_all()
 
     def wait(self, timeout: float) -> bool:
         """Whether the turn came in time."""
-        request = _Request()
+        self._came = request = _Request()
         self._requests.put(request)
-        try:
-            if request.came.wait(timeout):
-                return True
-        except BaseException:
-            if not self._give_up(request):
-                fcntl.flock(self.turn, fcntl.LOCK_UN)
-            raise
-        return not self._give_up(request)
-
-    @staticmethod
-    def _give_up(request: _Request) -> bool:
-        """Whether nobody waits any more; if not, the turn has come."""
+        request.came.wait(timeout)
         with request.lock:
             request.is_given_up = not request.came.is_set()
-            return request.is_given_up
+        return not request.is_given_up
+
+    def hand_on(self) -> None:
+        """Let go of the turn that came, or do not wait for it any longer."""
+        request, self._came = self._came, None
+        if request is not None:
+            with request.lock:
+                request.is_given_up = True
+                if request.came.is_set():
+                    fcntl.flock(self._turn, fcntl.LOCK_UN)
 
     def stop(self) -> None:
         """Let the thread end, when what it waits for comes."""
@@ -168,20 +162,20 @@ class _Queue:
     def close_inherited(self) -> None:
         """In a child process, where the thread is not: close its lock files."""
         os.close(self._gate)
-        os.close(self.turn)
+        os.close(self._turn)
 
     def _stand_in_line(self) -> None:
         while (request := self._requests.get()) is not None:
             fcntl.flock(self._gate, fcntl.LOCK_EX)
-            fcntl.flock(self.turn, fcntl.LOCK_EX)
+            fcntl.flock(self._turn, fcntl.LOCK_EX)
             fcntl.flock(self._gate, fcntl.LOCK_UN)
             with request.lock:
                 if request.is_given_up:
-                    fcntl.flock(self.turn, fcntl.LOCK_UN)
+                    fcntl.flock(self._turn, fcntl.LOCK_UN)
                 else:
                     request.came.set()
         os.close(self._gate)
-        os.close(self.turn)
+        os.close(self._turn)
 
 
 def _try(fd: int) -> bool:

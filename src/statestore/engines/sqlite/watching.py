@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -17,22 +17,26 @@ from statestore.errors import CursorExpired, InvalidCursor, InvalidValue
 from statestore.records import decode_body, kind_of
 from statestore.stored import StoredNotice, StoredRecord
 
+MOST: Final = 2**31
+"""More rows than any page has."""
+
 
 class _Moment(NamedTuple):
     """Everything up to a change was told, and of the one after it the records up to a number."""
 
+    store: str
     change: int
     seq: int = 0
 
     @property
     def cursor(self) -> str:
-        return f"{self.change}:{self.seq}".encode().hex()
+        return f"{self.store}:{self.change}:{self.seq}".encode().hex()
 
     @classmethod
     def parse(cls, text: str) -> _Moment:
         try:
-            change, _, seq = bytes.fromhex(text).decode().partition(":")
-            moment = cls(int(change), int(seq))
+            store, change, seq = bytes.fromhex(text).decode().split(":")
+            moment = cls(store, int(change), int(seq))
         except ValueError:
             moment = None
         if moment is None or moment.cursor != text or not (0 <= moment.change < 2**63 and 0 <= moment.seq <= MAX_SEQ):
@@ -58,7 +62,11 @@ class _Change(NamedTuple):
 def present_cursor(connection: sqlite3.Connection) -> str:
     """The cursor after which nothing happened yet."""
     _, last = connection.execute(SQL["changes_kept"]).fetchone()
-    return _Moment(last or 0).cursor
+    return _Moment(_identity(connection), last or 0).cursor
+
+
+def _identity(connection: sqlite3.Connection) -> str:
+    return connection.execute(SQL["identity"]).fetchone()[0]
 
 
 def read_changes(
@@ -69,37 +77,37 @@ def read_changes(
     notices: list[StoredNotice] = []
     with snapshot(connection):
         oldest, last = connection.execute(SQL["changes_kept"]).fetchone()
-        if moment.change > (last or 0):
-            raise InvalidCursor(f"{after[:60]!r} is a cursor of another store: this one has seen less")
-        if moment.change < (oldest or 1) - 1:
+        is_ours = moment.store == _identity(connection) and moment.change <= (last or 0)
+        if not is_ours or moment.change < (oldest or 1) - 1:
             raise CursorExpired(
-                f"the changes since {after[:60]!r} are no longer kept: load anew, and watch from change_cursor()"
+                f"the changes since {after[:60]!r} are no longer kept, or it is a cursor of another store: "
+                "load what you need, and watch from change_cursor()"
             )
-        rows = connection.execute(SQL["changes"], (moment.change, limit)).fetchall()
+        rows = connection.execute(SQL["changes"], (moment.change, min(limit, MOST))).fetchall()
         for row in rows:
             change = _Change(*row)
             wanted = (session_id is None or session_id in (change.id, change.gone_id)) and (
                 user_id is None or user_id in (change.user_id, change.gone_user)
             )
             told = moment.seq if change.change == moment.change + 1 else 0
-            for notice in _notices(connection, change, told) if wanted else ():
+            for notice in _notices(connection, moment.store, change, told) if wanted else ():
                 notices.append(notice)
                 if len(notices) >= limit and notice.what == "record":
                     return ChangePage(notices, notice.cursor)
-            after = _Moment(change.change).cursor
+            after = _Moment(moment.store, change.change).cursor
             if len(notices) >= limit:
                 break
     return ChangePage(notices, after)
 
 
-def _notices(connection: sqlite3.Connection, change: _Change, told: int) -> Iterator[StoredNotice]:
+def _notices(connection: sqlite3.Connection, store: str, change: _Change, told: int) -> Iterator[StoredNotice]:
     """What there is to tell of one change, from the record after ``told`` on."""
-    done = _Moment(change.change).cursor
+    done = _Moment(store, change.change).cursor
     if change.gone_id is not None:
         yield StoredNotice(change.gone_id, "deleted", done)
     if change.id is None:
         return  # the session is gone by now, which a later change tells
-    begun = _Moment(change.change - 1).cursor
+    begun = _Moment(store, change.change - 1).cursor
     is_all = change.first is None
     if not told and change.rewound_to is not None:
         yield StoredNotice(change.id, "rewound", done if is_all and not change.is_header else begun, change.rewound_to)
@@ -110,7 +118,7 @@ def _notices(connection: sqlite3.Connection, change: _Change, told: int) -> Iter
     places = place_of(change.number, max(change.first, told + 1)), place_of(change.number, change.last)
     for place, column, body in connection.execute(SQL["added_records"], places):
         seq = seq_of(place)
-        cursor = done if seq == change.last else _Moment(change.change - 1, seq).cursor
+        cursor = done if seq == change.last else _Moment(store, change.change - 1, seq).cursor
         yield StoredNotice(change.id, "record", cursor, seq, _record(seq, column, body.encode()))
 
 

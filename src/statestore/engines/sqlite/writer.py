@@ -45,11 +45,12 @@ class Writer:
     def _make(self, slots: list[Slot]) -> None:
         try:
             self._pool.check_is_whole()
-            self._turns.take()
-            try:
-                self._with_connection(slots)
-            finally:
-                self._turns.hand_on()
+            with self._turns.mutex:
+                try:
+                    self._turns.take()
+                    self._with_connection(slots)
+                finally:
+                    self._turns.hand_on()
         except (sqlite3.Error, OSError, StateStoreError) as error:
             failure = self._explained(error)
             for slot in slots:

@@ -50,6 +50,8 @@ CREATE TABLE keys (
     PRIMARY KEY (number, key)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX keys_by_seq ON keys (number, seq);
+
 -- What happened to sessions, in order; the oldest rows are removed in time.
 CREATE TABLE changes (
     change     INTEGER PRIMARY KEY,
@@ -61,6 +63,13 @@ CREATE TABLE changes (
     gone_id    TEXT,    -- of a session that was deleted
     gone_user  TEXT
 ) STRICT;
+
+-- Which store this is, so that a cursor of another one, or of one that was restored since, is not taken for its own.
+CREATE TABLE identity (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    id  TEXT NOT NULL
+) STRICT;
+INSERT INTO identity VALUES (1, lower(hex(randomblob(8))));
 
 CREATE TABLE documents (
     category TEXT NOT NULL,
