@@ -102,7 +102,7 @@ def test_a_closed_store_is_one_file_and_its_lock_files(database: Path) -> None:
 def test_old_changes_are_forgotten(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from statestore.engines.sqlite import SqliteEngine
 
-    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 50)
+    monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 50)
     with StateStore.open(SqliteEngine(database, changes_kept=20, durability="relaxed")) as store:
         store.get_or_create_session("alice", "one")
         for _ in range(300):
@@ -124,7 +124,7 @@ def test_a_reader_that_does_not_let_go_of_a_large_log_stops_nobody(
     database: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer_module, "LARGE", MEGABYTE)
-    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 50)
+    monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 50)
     patient = opened(durability="relaxed")
     patient.get_or_create_session("alice", "one")
     with raw(database) as reader, StateStore.open(f"sqlite:{database}?timeout=5") as hasty:
@@ -145,7 +145,7 @@ def test_changes_that_short_lived_processes_left_are_forgotten(database: Path) -
 
     with StateStore.open(database, durability="relaxed") as store:
         store.get_or_create_session("alice", "one")
-        for _ in range(writer_module.COMMITS_BETWEEN_CHECKPOINTS // 2):
+        for _ in range(250):
             store.append("one", UserMessage("x"))
     with raw(database) as connection:
         connection.execute("UPDATE changes SET change = change + 5000 WHERE change > 100")  # as after many of them
@@ -158,7 +158,7 @@ def test_a_file_that_is_written_back_by_half_can_be_opened_by_everybody(
     database: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reader keeps a checkpoint from its end: the file alone is shorter than its first page says."""
-    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 40)
+    monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 200)
     store = opened(durability="relaxed")
     store.get_or_create_session("alice", "one")
     for turn in range(10):

@@ -21,9 +21,15 @@ from statestore.errors import StateStoreError
 T = TypeVar("T")
 log = logging.getLogger("statestore")
 
-COMMITS_BETWEEN_CHECKPOINTS: Final = 500
+PAGES_BETWEEN_CHECKPOINTS: Final = 1000
+"""About how long the log becomes before it is written back. While it is short, it is overwritten instead of extended,
+which the file system flushes much faster.
+"""
 LARGE: Final = 32 * 1024 * 1024
 """Bytes in the log from which on it is worth writing back."""
+PAGE: Final = 4096
+PAGES_OF_A_STEP: Final = 250
+"""About how many pages a step of indexing writes."""
 PATIENCE_WITH_READERS_MS: Final = 100
 
 
@@ -35,7 +41,7 @@ class Writer:
         self._pool = pool
         self._turns = turns
         self._changes_kept = changes_kept
-        self._commits = self._written_since = 0
+        self._pages = 0
         self._gathering = Gathering(self._make)
 
     def commit(self, batches: Sequence[Batch]) -> list[Result]:
@@ -62,7 +68,7 @@ class Writer:
         is_sound = False
         try:
             self._make_together(connection, slots)
-            self._count(connection, sum(_size_of(slot.batch) for slot in slots))
+            self._count(connection, 2 + sum(_pages_of(slot.batch) for slot in slots))
             is_sound = True
         finally:
             self._pool.give_back(connection, is_sound=is_sound)
@@ -124,7 +130,7 @@ class Writer:
             connection.execute("BEGIN IMMEDIATE")
             result = work(connection)
             connection.execute("COMMIT")
-            self._count(connection)
+            self._count(connection, PAGES_OF_A_STEP)
             return result
 
     # -- keeping the file in order
@@ -132,16 +138,15 @@ class Writer:
     def tidy_up_after_others(self, connection: sqlite3.Connection) -> None:
         """When a store is opened, with the turn held: do what processes that did not live long enough left undone."""
         oldest, last = connection.execute(SQL["changes_kept"]).fetchone()
-        has_old_changes = last is not None and last - oldest > self._changes_kept + COMMITS_BETWEEN_CHECKPOINTS
+        has_old_changes = last is not None and last - oldest > self._changes_kept + PAGES_BETWEEN_CHECKPOINTS
         if has_old_changes or self._file.log_size() > LARGE:
             self._tidy(connection)
 
-    def _count(self, connection: sqlite3.Connection, written: int = 0) -> None:
-        """Note a commit and how much it wrote; now and then, tidy up."""
-        self._commits += 1
-        self._written_since += written
-        if self._commits >= COMMITS_BETWEEN_CHECKPOINTS or self._written_since > LARGE:
-            self._commits = self._written_since = 0
+    def _count(self, connection: sqlite3.Connection, pages: int) -> None:
+        """Note about how much a commit wrote; now and then, tidy up."""
+        self._pages += pages
+        if self._pages >= PAGES_BETWEEN_CHECKPOINTS:
+            self._pages = 0
             self._tidy(connection)
 
     def _tidy(self, connection: sqlite3.Connection) -> None:
@@ -172,8 +177,8 @@ def _settle(slots: list[Slot], results: list[Result]) -> None:
         slot.result = result
 
 
-def _size_of(batch: Batch) -> int:
-    """About how many bytes a batch writes."""
+def _pages_of(batch: Batch) -> int:
+    """About how many pages a batch writes: a few for each item, and what its content fills."""
     size = 0
     for change in batch:
         if isinstance(change, ChangeSession):
@@ -181,4 +186,4 @@ def _size_of(batch: Batch) -> int:
             size += sum(map(len, change.set_metadata.values()))
         elif isinstance(change, PutDocument):
             size += len(change.body)
-    return size
+    return 3 * len(batch) + size // PAGE
