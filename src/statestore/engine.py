@@ -26,7 +26,7 @@ from statestore.stored import (
 from statestore.terms import Term
 
 
-class Requires(Struct, frozen=True):
+class Requires(Struct, frozen=True, gc=False):
     """Preconditions of a change, judged against the state before its batch. All that are set must hold.
 
     A batch that fails names every change whose preconditions do not hold, in order, with one reason for each.
@@ -69,7 +69,7 @@ class DeleteCategory(Struct, frozen=True):
     category: str
 
 
-class NewRecord(Struct, frozen=True):
+class NewRecord(Struct, frozen=True, gc=False):
     """A record to append. ``timestamp_ns`` is the moment that its body tells, for engines that order by it."""
 
     kind: str
@@ -101,7 +101,7 @@ from what it stores may ignore them.
 """
 
 
-class ChangeSession(Struct, frozen=True):
+class ChangeSession(Struct, frozen=True, gc=False):
     """Change one session. Without ``create``, it must exist; with it, it is created if it does not.
 
     Applied in this order: create, truncate, append, fields, metadata.
@@ -132,7 +132,7 @@ class DeleteSession(Struct, frozen=True):
 Change = PutDocument | DeleteDocument | DeleteCategory | ChangeSession | DeleteSession
 
 
-class Outcome(Struct, frozen=True):
+class Outcome(Struct, frozen=True, gc=False):
     """What became of one change of a batch that happened."""
 
     before: Version | None

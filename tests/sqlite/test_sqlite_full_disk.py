@@ -114,6 +114,7 @@ def test_a_write_is_done_though_there_is_no_room_to_write_the_log_back(
 ) -> None:
     """What failed is housekeeping: whoever was told that nothing was written would write it twice."""
     monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 1)
+    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
 
     def work(tell: Tell) -> None:
         limit = Limit()

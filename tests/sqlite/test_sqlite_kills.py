@@ -118,6 +118,7 @@ def test_what_was_acknowledged_survives_kill_9_at_this_point_of_a_transaction(
     when: str, point: str, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 10)
+    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
     with StateStore.open(database) as store:
         store.get_or_create_session("alice", "one")
         store.get_or_create_session("alice", "two")

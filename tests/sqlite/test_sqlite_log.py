@@ -103,6 +103,7 @@ def test_old_changes_are_forgotten(database: Path, monkeypatch: pytest.MonkeyPat
     from statestore.engines.sqlite import SqliteEngine
 
     monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 50)
+    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
     with StateStore.open(SqliteEngine(database, changes_kept=20, durability="relaxed")) as store:
         store.get_or_create_session("alice", "one")
         for _ in range(300):
@@ -125,6 +126,7 @@ def test_a_reader_that_does_not_let_go_of_a_large_log_stops_nobody(
 ) -> None:
     monkeypatch.setattr(writer_module, "LARGE", MEGABYTE)
     monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 50)
+    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
     patient = opened(durability="relaxed")
     patient.get_or_create_session("alice", "one")
     with raw(database) as reader, StateStore.open(f"sqlite:{database}?timeout=5") as hasty:
@@ -159,6 +161,7 @@ def test_a_file_that_is_written_back_by_half_can_be_opened_by_everybody(
 ) -> None:
     """A reader keeps a checkpoint from its end: the file alone is shorter than its first page says."""
     monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 200)
+    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
     store = opened(durability="relaxed")
     store.get_or_create_session("alice", "one")
     for turn in range(10):

@@ -502,6 +502,7 @@ def test_a_store_with_a_rollback_journal_takes_any_number_of_writes(
     opened: Callable[..., StateStore], database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 100)
+    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
     store = opened(f"sqlite:{database}?journal=rollback", durability="relaxed")
     store.get_or_create_session("alice", "one")
     assert [store.append("one", UserMessage("hello"))[0] for _ in range(50)] == list(range(1, 51))
@@ -511,6 +512,7 @@ def test_a_store_behind_a_symbolic_link_takes_any_number_of_writes(
     opened: Callable[..., StateStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 100)
+    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
     (tmp_path / "real").mkdir()
     (tmp_path / "link.db").symlink_to(tmp_path / "real" / "real.db")
     store = opened(tmp_path / "link.db", durability="relaxed")

@@ -44,13 +44,15 @@ class _Entry:
         self.wake.acquire()
 
     def is_decided(self) -> bool:
-        """Whether there is nothing left to do."""
-        return all(slot.result is not None for slot in self.slots)
+        """Whether there is nothing left to do: results come in order, so the last one is the one to look at."""
+        return self.slots[-1].result is not None
 
     def rouse(self) -> None:
         """Have the thread look up."""
-        with suppress(RuntimeError):  # it is awake already
+        try:
             self.wake.release()
+        except RuntimeError:
+            return  # it is awake already
 
 
 class Gathering:
@@ -71,11 +73,13 @@ class Gathering:
         entry = _Entry(batches)
         self._waiting.append(entry)
         try:
-            while not entry.is_decided():
+            while True:
                 if self._leading.locked():
                     entry.wake.acquire(timeout=NAP)
                 else:
                     self._lead(entry)
+                if entry.is_decided():
+                    break
         finally:
             if not entry.is_decided():
                 with suppress(ValueError):
@@ -94,5 +98,5 @@ class Gathering:
         finally:
             for entry in self._waiting[:1]:  # the next to lead; what it needs is there by now
                 entry.rouse()
-            for entry in group:
+            for entry in group[1:]:
                 entry.rouse()

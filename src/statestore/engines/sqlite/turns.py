@@ -19,7 +19,7 @@ from typing import Final
 from statestore.engines.forking import forget_after_fork
 from statestore.errors import StoreUnavailable
 
-SHARE: Final = 0.002
+SHARE: Final = 0.004
 """Seconds that a process may go on for before it queues up again."""
 
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from statestore.engine import ChangeSession, PreconditionFailed, PutDocument
+from statestore.engine import PreconditionFailed
 from statestore.engines.sqlite.connecting import DatabaseFile
 from statestore.engines.sqlite.failures import explanation, is_lock_timeout
 from statestore.engines.sqlite.gathering import Batch, Gathering, Result, Slot
@@ -22,9 +22,10 @@ T = TypeVar("T")
 log = logging.getLogger("statestore")
 
 PAGES_BETWEEN_CHECKPOINTS: Final = 1000
-"""About how long the log becomes before it is written back. While it is short, it is overwritten instead of extended,
-which the file system flushes much faster.
+"""About how long the log becomes before it is written back: a file that is overwritten is flushed faster than one that
+grows. Commits of many batches write many pages, so that there are also to be some commits in between.
 """
+COMMITS_BETWEEN_CHECKPOINTS: Final = 100
 LARGE: Final = 32 * 1024 * 1024
 """Bytes in the log from which on it is worth writing back."""
 PAGE: Final = 4096
@@ -41,7 +42,7 @@ class Writer:
         self._pool = pool
         self._turns = turns
         self._changes_kept = changes_kept
-        self._pages = 0
+        self._pages = self._commits = 0
         self._gathering = Gathering(self._make)
 
     def commit(self, batches: Sequence[Batch]) -> list[Result]:
@@ -68,7 +69,7 @@ class Writer:
         is_sound = False
         try:
             self._make_together(connection, slots)
-            self._count(connection, 2 + sum(_pages_of(slot.batch) for slot in slots))
+            self._tidy_if_due(connection)
             is_sound = True
         finally:
             self._pool.give_back(connection, is_sound=is_sound)
@@ -92,9 +93,11 @@ class Writer:
         cursor.execute("BEGIN IMMEDIATE")
         results: list[Result] | None = None
         try:
-            results = self._written(Transaction(cursor), slots)
+            transaction = Transaction(cursor)
+            results = self._written(transaction, slots)
             cursor.execute("COMMIT")
             _settle(slots, results)
+            self._pages += 2 + 3 * len(slots) + transaction.bytes // PAGE
         except BaseException as error:
             if connection.in_transaction:
                 with suppress(sqlite3.Error):
@@ -106,7 +109,8 @@ class Writer:
     @staticmethod
     def _written(transaction: Transaction, slots: list[Slot]) -> list[Result]:
         """What becomes of each batch, once the transaction is committed."""
-        transaction.expect(slot.batch for slot in slots)
+        if len(slots) > 1 or len(slots[0].batch) > 1:
+            transaction.expect(slot.batch for slot in slots)
         results: list[Result] = []
         for slot in slots:
             try:
@@ -130,7 +134,8 @@ class Writer:
             connection.execute("BEGIN IMMEDIATE")
             result = work(connection)
             connection.execute("COMMIT")
-            self._count(connection, PAGES_OF_A_STEP)
+            self._pages += PAGES_OF_A_STEP
+            self._tidy_if_due(connection)
             return result
 
     # -- keeping the file in order
@@ -142,11 +147,12 @@ class Writer:
         if has_old_changes or self._file.log_size() > LARGE:
             self._tidy(connection)
 
-    def _count(self, connection: sqlite3.Connection, pages: int) -> None:
-        """Note about how much a commit wrote; now and then, tidy up."""
-        self._pages += pages
-        if self._pages >= PAGES_BETWEEN_CHECKPOINTS:
-            self._pages = 0
+    def _tidy_if_due(self, connection: sqlite3.Connection) -> None:
+        """When enough was written, tidy up."""
+        self._commits += 1
+        is_due = self._pages >= PAGES_BETWEEN_CHECKPOINTS and self._commits >= COMMITS_BETWEEN_CHECKPOINTS
+        if is_due or self._pages * PAGE >= LARGE:
+            self._pages = self._commits = 0
             self._tidy(connection)
 
     def _tidy(self, connection: sqlite3.Connection) -> None:
@@ -175,15 +181,3 @@ class Writer:
 def _settle(slots: list[Slot], results: list[Result]) -> None:
     for slot, result in zip(slots, results, strict=True):
         slot.result = result
-
-
-def _pages_of(batch: Batch) -> int:
-    """About how many pages a batch writes: a few for each item, and what its content fills."""
-    size = 0
-    for change in batch:
-        if isinstance(change, ChangeSession):
-            size += sum(len(record.body) for record in change.append)
-            size += sum(map(len, change.set_metadata.values()))
-        elif isinstance(change, PutDocument):
-            size += len(change.body)
-    return 3 * len(batch) + size // PAGE

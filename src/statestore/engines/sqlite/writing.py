@@ -51,6 +51,8 @@ class Transaction:
     def __init__(self, cursor: sqlite3.Cursor) -> None:
         self._execute = cursor.execute
         self._execute_many = cursor.executemany
+        self.bytes = 0
+        """How much content was written."""
         self._headers: dict[str, Header | None] = {}
         self._touched: dict[int, Header] = {}
         self._doomed: list[Header] = []
@@ -110,6 +112,7 @@ class Transaction:
             case PutDocument(category, name, kind, body):
                 before, version = self._find(("document", category, name, kind)), new_version()
                 self._execute(SQL["put_document"], (category, name, kind, version, body))
+                self.bytes += len(body)
                 return Outcome(before.version if before else None, version)
             case DeleteDocument(category, name, kind):
                 before = self._find(("document", category, name, kind))
@@ -182,6 +185,7 @@ class Transaction:
                     header.alternates = 0
                 header.count(column, 1)
                 header.size += len(record.body)
+                self.bytes += len(record.body)
                 header.next_seq = max(header.next_seq, seq + 1)
             seqs.append(seq)
         return tuple(seqs), first, last
@@ -206,6 +210,7 @@ class Transaction:
             raise CorruptSession(f"session {header.id}: its metadata are not a JSON object: {error}") from error
         self._execute(SQL["put_metadata"], (header.number, new.decode()))
         header.size += len(new) - len(old)
+        self.bytes += len(new)
 
     def _delete_session(self, session_id: str) -> Outcome:
         header = self._header(session_id)
