@@ -149,10 +149,8 @@ class SqliteEngine:
                 check_batch(batch)
             except InvalidValue as error:
                 refused[index] = error
+        sound = [batch for index, batch in enumerate(batches) if index not in refused]
         with self._usage:
-            if not refused:
-                return self._writer.commit(batches)
-            sound = [batch for index, batch in enumerate(batches) if index not in refused]
             results = iter(self._writer.commit(sound) if sound else [])
         return [refused.get(index) or next(results) for index in range(len(batches))]
 
