@@ -7,17 +7,23 @@ connection, the table that says which session has which number, and the moment w
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import isfinite
 from typing import Final, NamedTuple
 
+import msgspec
+
 from statestore.engine import SearchQuery
+from statestore.engines.snapshots import snapshot
 from statestore.errors import InvalidCursor
-from statestore.searching import index_text, match_expression
+from statestore.searching import index_text, match_expression, text_in
+from statestore.stored import SearchHit
 
 SEQ_BITS: Final = 32
 LAST_SEQ: Final = (1 << SEQ_BITS) - 1
 TITLE_SEQ: Final = 0
+TITLE: Final = "title"
+"""What a hit in a title has for a kind."""
 
 CREATE_WORDS: Final = "CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'ascii')"
 
@@ -102,6 +108,35 @@ def best_matches(
         f"WHERE {' AND '.join(where)} ORDER BY words.rank, words.rowid LIMIT ?"
     )
     return [Match(*row) for row in connection.execute(sql, (*values, min(limit, 2**62)))]
+
+
+def search_words(
+    connection: sqlite3.Connection,
+    query: SearchQuery,
+    hits_of: Callable[[list[Match]], Iterable[SearchHit]],
+    *,
+    sessions: str,
+    project: str,
+) -> list[SearchHit]:
+    """Hits, best first. ``hits_of`` makes them of matches, as far as what matched is still there."""
+    hits: list[SearchHit] = []
+    after = match_at(query.after)
+    with snapshot(connection):
+        while (missing := query.limit - len(hits)) > 0:
+            matches = best_matches(connection, query, sessions=sessions, project=project, after=after, limit=missing)
+            hits += hits_of(matches)
+            if len(matches) < missing:
+                break
+            after = matches[-1]  # some were removed since they were indexed: look for others
+    return hits
+
+
+def text_to_index(kind: str, body: bytes) -> str:
+    """The text of a record; nothing if it is no record, which check() tells."""
+    try:
+        return text_in(kind, body)
+    except msgspec.DecodeError:
+        return ""
 
 
 def match_at(cursor: str | None) -> Match | None:

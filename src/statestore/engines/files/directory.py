@@ -10,7 +10,6 @@ import errno
 import os
 import secrets
 import stat
-import sys
 import time
 import unicodedata
 from collections.abc import Generator
@@ -18,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from statestore.engines.files.identity import Expected, Identity
+from statestore.engines.flushing import flush
 from statestore.errors import NameTaken, StateStoreError, StoreUnavailable
 from statestore.seedform.pieces import Pieces
 
@@ -37,16 +37,6 @@ class NotAFile(StateStoreError):
 
 class ChangedMeanwhile(StateStoreError):
     """Another program replaced a file between our read and our write."""
-
-
-def flush(fd: int) -> None:
-    """Bring what was written to the disk itself."""
-    if sys.platform == "darwin":
-        import fcntl  # noqa: PLC0415 - only there does fsync stop at the drive's cache
-
-        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
-    else:
-        os.fsync(fd)
 
 
 class Directory:

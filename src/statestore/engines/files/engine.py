@@ -40,6 +40,7 @@ from statestore.engines.files.recovery import Recovery
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.files.wording import index_words
 from statestore.engines.judging import check_batch
+from statestore.engines.telling import Moment
 from statestore.engines.usage import Usage
 from statestore.errors import CorruptDocument, InvalidValue, ReadOnlyStore, StoreUnavailable
 from statestore.stored import (
@@ -211,12 +212,12 @@ class FilesEngine:
         self._followed(lambda connection, looker, _: index_words(connection, looker))
 
     async def change_cursor(self) -> str:
-        return self._followed(lambda _, __, state: watching.Moment(state.identity, state.last).cursor)
+        return self._followed(lambda _, __, state: Moment(state.identity, state.last).cursor)
 
     async def read_changes(
         self, after: str, *, session_id: str | None = None, user_id: str | None = None, limit: int = 500
     ) -> ChangePage:
-        moment = watching.Moment.parse(after)
+        moment = Moment.parse(after)
         with self._reading():
             state = self._log.quiet_state()
         if state is not None and moment == (state.identity, state.last, 0):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import NamedTuple
-
-import msgspec
 
 from statestore.engine import SearchQuery
 from statestore.engines.files.image import SessionImage
 from statestore.engines.files.looking import Looker
-from statestore.engines.fulltext import Match, best_matches, match_at
+from statestore.engines.fulltext import TITLE, Match, search_words, text_to_index
 from statestore.errors import CorruptSession, StoreUnavailable
-from statestore.searching import snippet_of, text_in
+from statestore.searching import snippet_of
 from statestore.stored import SearchHit, StoredRecord
 
 
@@ -30,21 +29,11 @@ class _Found(NamedTuple):
 
 def search(connection: sqlite3.Connection, looker: Looker, query: SearchQuery) -> list[SearchHit]:
     """Hits, best first."""
-    hits: list[SearchHit] = []
-    after = match_at(query.after)
-    connection.execute("BEGIN")
-    try:
-        while (missing := query.limit - len(hits)) > 0:
-            matches = best_matches(
-                connection, query, sessions="sessions", project="project", after=after, limit=missing
-            )
-            hits += [hit for match in matches if (hit := _hit(connection, looker, match, query)) is not None]
-            if len(matches) < missing:
-                break
-            after = matches[-1]  # some were removed since they were indexed: look for others
-    finally:
-        connection.execute("COMMIT")
-    return hits
+
+    def hits_of(matches: list[Match]) -> Iterator[SearchHit]:
+        return (hit for match in matches if (hit := _hit(connection, looker, match, query)) is not None)
+
+    return search_words(connection, query, hits_of, sessions="sessions", project="project")
 
 
 def _hit(connection: sqlite3.Connection, looker: Looker, match: Match, query: SearchQuery) -> SearchHit | None:
@@ -56,12 +45,12 @@ def _hit(connection: sqlite3.Connection, looker: Looker, match: Match, query: Se
     if image is None:
         return None
     if match.seq is None:
-        kind, text = "title", session.given_title or ""
+        kind, text = TITLE, session.given_title or ""
     else:
         record = _record(looker.records(image), match.seq)
         if record is None:
             return None
-        kind, text = record.kind, _text(record)
+        kind, text = record.kind, text_to_index(record.kind, record.body)
     snippet = snippet_of(text, query.terms)
     if not snippet.marks and str(image.version) != session.version:
         return None  # rewritten since it was indexed
@@ -84,10 +73,3 @@ def _image(looker: Looker, session: _Found) -> SessionImage | None:
 def _record(records: list[StoredRecord], seq: int) -> StoredRecord | None:
     place = bisect_left(records, seq, key=lambda record: record.seq)
     return records[place] if place < len(records) and records[place].seq == seq else None
-
-
-def _text(record: StoredRecord) -> str:
-    try:
-        return text_in(record.kind, record.body)
-    except msgspec.DecodeError:
-        return ""

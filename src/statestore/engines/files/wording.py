@@ -7,14 +7,20 @@ from bisect import bisect_right
 from collections import deque
 from typing import Final
 
-import msgspec
-
 from statestore.engines.files.following import note_now
 from statestore.engines.files.log_file import transaction
 from statestore.engines.files.looking import Looker
 from statestore.engines.files.noting import log_state
-from statestore.engines.fulltext import CREATE_WORDS, LAST_SEQ, SEQ_BITS, add_words, remove_words, set_title_words
-from statestore.searching import RULES, text_in
+from statestore.engines.fulltext import (
+    CREATE_WORDS,
+    LAST_SEQ,
+    SEQ_BITS,
+    add_words,
+    remove_words,
+    set_title_words,
+    text_to_index,
+)
+from statestore.searching import RULES
 from statestore.stored import StoredRecord
 
 RECORDS_A_STEP: Final = 1000
@@ -111,7 +117,10 @@ class _Step:
         last = bisect_right(records, LAST_SEQ, key=_seq)  # beyond it, the index has no place
         first = bisect_right(records, indexed, key=_seq)
         some = records[first : min(last, first + max(self._room, 1))]
-        add_words(self._connection, [(number << SEQ_BITS | record.seq, _text(record)) for record in some])
+        add_words(
+            self._connection,
+            [(number << SEQ_BITS | record.seq, text_to_index(record.kind, record.body)) for record in some],
+        )
         self._room -= len(some)
         return (some[-1].seq if some else indexed), first + len(some) >= last
 
@@ -125,10 +134,3 @@ class _Step:
 
 def _seq(record: StoredRecord) -> int:
     return record.seq
-
-
-def _text(record: StoredRecord) -> str:
-    try:
-        return text_in(record.kind, record.body)
-    except msgspec.DecodeError:
-        return ""  # not text that can be read: check() tells

@@ -7,6 +7,7 @@ import sqlite3
 import time
 from contextlib import closing, suppress
 
+from statestore.engines.flushing import flush, flush_directory
 from statestore.engines.sqlite.statements import SQL
 from statestore.errors import CorruptData, StoreUnavailable
 
@@ -56,13 +57,9 @@ def _copy(connection: sqlite3.Connection, path: str, timeout: float) -> None:
 def _publish(unfinished: str, path: str) -> None:
     """Give a finished file its name, unless somebody took it, and have both survive a power cut."""
     with open(unfinished, "rb") as file:
-        os.fsync(file.fileno())
+        flush(file.fileno())
     try:
         os.link(unfinished, path)
     except FileExistsError:
         raise StoreUnavailable(f"{path} was made by somebody else meanwhile: a backup does not write over it") from None
-    directory = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    flush_directory(os.path.dirname(path))

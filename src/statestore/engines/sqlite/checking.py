@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from statestore.engines.snapshots import snapshot
 from statestore.engines.sqlite.places import age_of, kind_of_column, seq_of
-from statestore.engines.sqlite.reading import snapshot
 from statestore.engines.sqlite.statements import SQL
 from statestore.errors import InvalidName, InvalidValue
 from statestore.jsontext import members

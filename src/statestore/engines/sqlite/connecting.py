@@ -10,6 +10,7 @@ import time
 from contextlib import closing
 from typing import Final, Literal
 
+from statestore.engines.flushing import flush_directory
 from statestore.engines.sqlite.failures import explained
 from statestore.engines.sqlite.filesystems import is_on_network
 from statestore.engines.sqlite.pool import TORN, Identity, torn_files
@@ -113,7 +114,7 @@ class DatabaseFile:
             pass  # somebody else made it
         finally:
             os.unlink(new)
-        _sync_directory(directory)
+        flush_directory(directory)
         return os.stat(self.path)
 
     def check_is_there(self) -> None:
@@ -217,12 +218,4 @@ def _make_directories(path: str) -> None:
         os.mkdir(path, 0o700)
     except FileExistsError:
         return
-    _sync_directory(parent)
-
-
-def _sync_directory(path: str) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    flush_directory(parent)

@@ -9,12 +9,10 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-import msgspec
-
-from statestore.engines.fulltext import CREATE_WORDS, add_words, remove_words, set_title_words
+from statestore.engines.fulltext import CREATE_WORDS, add_words, remove_words, set_title_words, text_to_index
 from statestore.engines.sqlite.places import kind_of_column, places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
-from statestore.searching import RULES, text_in
+from statestore.searching import RULES
 
 RECORDS_A_STEP: Final = 1000
 CHANGES_A_STEP: Final = 5000
@@ -116,7 +114,10 @@ class _Step:
             seq = min(seq, rewound_to)
         first, last = places_between(number, seq, None)
         found = self._connection.execute(SQL["records_to_index"], (first, last, self._room)).fetchall()
-        add_words(self._connection, [(place, _text(kind, body)) for place, kind, body in found])
+        add_words(
+            self._connection,
+            [(place, text_to_index(kind_of_column(kind), body.encode())) for place, kind, body in found],
+        )
         if title != indexed_title:
             set_title_words(self._connection, number, title)
         new_seq = seq_of(found[-1][0]) if found else seq or 0
@@ -129,10 +130,3 @@ class _Step:
         removal = remove_words(self._connection, number, after=after, room=self._room)
         self._room -= removal.removed
         return removal.left is None
-
-
-def _text(kind: int, body: str) -> str:
-    try:
-        return text_in(kind_of_column(kind), body.encode())
-    except msgspec.DecodeError:
-        return ""  # not a record: check() tells

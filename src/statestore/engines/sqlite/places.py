@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
-from statestore.errors import NotSupported
-from statestore.records import AGENT, USER
+import msgspec
+
+from statestore.errors import InvalidValue, NotSupported
+from statestore.records import AGENT, USER, decode_body, kind_of
 
 EVENT: Final = "event"
 SEQ_BITS: Final = 32
@@ -43,6 +46,15 @@ def places_between(number: int, after: int | None, before: int | None) -> tuple[
 def kind_of_column(column: int) -> str:
     """The kind of the records in a column; an event's own kind is in its body."""
     return USER if column == 0 else AGENT if column == 1 else EVENT
+
+
+def kind_in(column: int, body: bytes) -> str:
+    """The kind of a record, an event's own one included."""
+    kind = kind_of_column(column)
+    if kind == EVENT:
+        with suppress(msgspec.DecodeError, InvalidValue):  # not an event: check() tells
+            return kind_of(decode_body(kind, body))
+    return kind
 
 
 def age_of(updated_ns: int) -> tuple[int, int]:

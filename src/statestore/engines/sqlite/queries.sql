@@ -153,7 +153,7 @@ SELECT id FROM identity;
 UPDATE identity SET id = lower(hex(randomblob(8)));
 
 -- name: changes
-SELECT change, number, first, last, rewound_to, is_header, gone_id, gone_user, id, user_id
+SELECT change, number, first, last, rewound_to, is_header, gone_id, gone_user, id, user_id, created
 FROM changes LEFT JOIN sessions USING (number) WHERE change > ? ORDER BY change LIMIT ?;
 
 -- name: added_records

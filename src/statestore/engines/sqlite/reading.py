@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Final, cast
 
 import msgspec
 
+from statestore.engines.snapshots import snapshot
 from statestore.engines.sqlite.places import number_of, places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
 from statestore.errors import CorruptSession, InvalidValue
@@ -19,16 +18,6 @@ from statestore.timestamps import nanoseconds
 
 PIECE: Final = 300
 """How many records are joined at once: what fits into the processor's cache is joined and decoded faster."""
-
-
-@contextmanager
-def snapshot(connection: sqlite3.Connection) -> Generator[None]:
-    """Several statements that see one state of the database."""
-    connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        connection.execute("COMMIT")
 
 
 def read_session(

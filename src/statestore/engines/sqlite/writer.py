@@ -12,6 +12,7 @@ from statestore.engine import PreconditionFailed
 from statestore.engines.sqlite.connecting import DatabaseFile
 from statestore.engines.sqlite.failures import explanation, is_lock_timeout
 from statestore.engines.sqlite.gathering import Batch, Gathering, Result, Slot
+from statestore.engines.sqlite.indexing import last_change
 from statestore.engines.sqlite.pool import ConnectionPool
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.sqlite.turns import Turnstile
@@ -161,8 +162,7 @@ class Writer:
         What was committed before stays committed, so whatever fails here is nobody's failure, and is tried again.
         """
         try:
-            (last,) = connection.execute(SQL["last_change"]).fetchone()
-            connection.execute(SQL["forget_changes"], ((last or 0) - self._changes_kept,))
+            connection.execute(SQL["forget_changes"], (last_change(connection) - self._changes_kept,))
             self._checkpoint(connection)
         except (sqlite3.Error, OSError) as error:
             log.warning("%s could not be tidied up, and will be later: %s", self._file.path, error)

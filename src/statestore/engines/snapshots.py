@@ -1,0 +1,17 @@
+"""Reading SQLite: several statements that see one state of a database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+
+
+@contextmanager
+def snapshot(connection: sqlite3.Connection) -> Generator[None]:
+    """Several statements that see one state of the database."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("COMMIT")
