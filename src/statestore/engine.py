@@ -77,7 +77,7 @@ class NewRecord(Struct, frozen=True, gc=False):
     timestamp_ns: int
     key: str | None = None
     seq: int | None = None
-    """Only in a session that is being created: the number to keep. Numbers rise strictly."""
+    """The number to keep, for copies: above all that the session ever gave out. Numbers rise strictly."""
     opening: str | None = None
     """Only of user messages: what the label ``opening`` becomes if this record is stored and the label is unset."""
 
@@ -179,9 +179,12 @@ class SessionQuery(Struct, frozen=True):
 
 
 class DocumentQuery(Struct, frozen=True):
-    """The documents of one category, by name and kind."""
+    """The documents of one category, by name and kind, from where, how many."""
 
     category: str
+    after: tuple[str, DocumentKind] | None = None
+    """Name and kind of the last one that is known already; it need not be there any more."""
+    limit: int | None = None
 
 
 RunsIn = Literal["caller", "worker", "loop"]
@@ -324,4 +327,12 @@ class BacksUp(Protocol):
 
     async def backup(self, to: str) -> None:
         """Write a copy to a path where nothing is yet: whole, of one moment, verified."""
+        ...
+
+
+class Repairs(Protocol):
+    """Puts right by itself what `Engine.check` finds, as far as that loses nothing."""
+
+    async def repair(self) -> list[Problem]:
+        """Mend what can be mended; what was wrong, with what was done about it as the advice."""
         ...

@@ -1,7 +1,7 @@
 """Where the store's coroutines run in plain code: in the caller's own thread, in one step.
 
 Local engines never suspend, so sending a coroutine on once brings it to its end. Nothing here knows of
-event loops; `statestore.bridge` is the counterpart for those.
+event loops; `statestore.bridge` is the counterpart for those, and for engines that need one.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def step(coroutine: Coroutine[Any, Any, T]) -> T:
     except StopIteration as finished:
         return finished.value
     coroutine.close()
-    raise NotSupported("this engine needs an event loop: use AsyncStateStore")
+    raise NotSupported("this engine needs an event loop")
 
 
 def stepped(notices: AsyncIterator[T]) -> Iterator[T]:
@@ -88,8 +88,6 @@ class PlainHost(Host):
     """Runs everything in the calling thread, background work in threads of its own."""
 
     def __init__(self, engine: Engine) -> None:
-        if engine.runs_in == "loop":
-            raise NotSupported(f"{engine.url} needs an event loop: use AsyncStateStore")
         self.engine = engine
         self._threads: set[threading.Thread] = set()
 

@@ -139,7 +139,6 @@ NEEDS_NO_MEMORY = {
     "test_every_method_of_the_contract_is_there",
     "test_the_url_tells_no_password",
     "test_what_it_offers_is_what_it_says",
-    "test_it_runs_in_every_face_that_it_can",
     "test_only_memory_may_forget",
     "test_constructing_an_engine_touches_nothing",
     "test_an_empty_batch_is_no_work",
@@ -360,12 +359,6 @@ def test_the_oracle_shares_no_code() -> None:
                 assert node.module == "statestore.conformance.oracle"
     for source in Path(statestore.conformance.__path__[0]).glob("*.py"):
         assert "statestore.engines" not in source.read_text(), source.name
-
-
-@pytest.mark.parametrize("faces", [(), ("plain",), ("async", "other")])
-def test_a_contract_cannot_leave_the_faces_out(faces: tuple[str, ...]) -> None:
-    with pytest.raises(TypeError, match="faces"):
-        type("Tried", (EngineContract,), {"faces": faces})
 
 
 def test_a_contract_without_an_engine_fails(tmp_path: Path) -> None:

@@ -70,7 +70,6 @@ class Shared(MemoryEngine):
 
 class TestLoopEngine(EngineContract):
     reopens = False
-    faces = ("async",)
     examples = 10
 
     def make_engine(self, place: Path) -> LoopEngine:

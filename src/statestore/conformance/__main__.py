@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     from statestore import StateStoreError, __version__
     from statestore.conformance.capabilities import offered_by
-    from statestore.conformance.faces import FaceName
+    from statestore.conformance.faces import FACES
     from statestore.conformance.report import Report, Subject
     from statestore.conformance.storage import empty, is_empty
     from statestore.opening import engine_for
@@ -53,18 +53,17 @@ def main(arguments: list[str] | None = None) -> int:
     is_shared = url != "memory:" and "{place}" not in url
     try:
         engine = engine_for(url)
-        runs_in, offers = getattr(engine, "runs_in", None), offered_by(engine)
+        offers = offered_by(engine)
         if is_shared and not _with_engine(url, is_empty):
             parser.error(f"{url} is not empty: the suite deletes what it finds, so it needs a store of its own")
     except StateStoreError as error:
         parser.error(str(error))
     except Exception as error:  # noqa: BLE001 - an engine that is not even half an engine
         parser.exit(1, f"{url} could not be opened and listed: {error!r}\n")
-    faces: tuple[FaceName, ...] = ("async",) if runs_in == "loop" else ("plain", "async")
-    subject = Subject(url, faces, is_shared, options.examples, offers)
+    subject = Subject(url, is_shared, options.examples, offers)
     report = Report(subject, is_live=not options.json, is_partial=bool(options.k))
     if not options.json:
-        print(f"statestore {__version__}, conformance of {url}, {' and '.join(subject.faces)}")
+        print(f"statestore {__version__}, conformance of {url}, {' and '.join(FACES)}")
         print(f"offers {', '.join(sorted(offers)) or 'nothing'} besides")
     _run(report, options.k)
     if is_shared:

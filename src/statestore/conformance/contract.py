@@ -1,4 +1,4 @@
-"""What every case shares: how its engine is made, in which faces it runs, and how a case becomes a test."""
+"""What every case shares: how its engine is made, and how a case becomes a test."""
 
 from __future__ import annotations
 
@@ -27,9 +27,6 @@ class Contract:
     reopens: ClassVar[bool] = True
     """Whether what is stored outlives the engine. Only ``memory:`` may say no."""
 
-    faces: ClassVar[tuple[FaceName, ...]] = FACES
-    """Where the cases run. An engine with ``runs_in = "loop"`` has only the asynchronous face."""
-
     offers: ClassVar[frozenset[Capability]] = frozenset()
     """What the engine can do besides: ``search``, ``watch``, ``group`` (commit), ``backup``. It must say so here, and
     have the methods of these and of no others. What is not offered is tried, too: it must be refused."""
@@ -42,8 +39,6 @@ class Contract:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "async" not in cls.faces or not set(cls.faces) <= set(FACES):
-            raise TypeError(f"{cls.__name__}.faces is {FACES} or ('async',), not {cls.faces!r}")
         if not cls.offers <= CAPABILITIES:
             raise TypeError(f"{cls.__name__}.offers is some of {sorted(CAPABILITIES)}, not {cls.offers!r}")
 
@@ -67,7 +62,7 @@ class Contract:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Every case runs in every face."""
         if "face" in metafunc.fixturenames:
-            metafunc.parametrize("face", self.faces)
+            metafunc.parametrize("face", FACES)
 
 
 def case(promise: Callable[[C, Bench], Coroutine[Any, Any, None]]) -> Test:

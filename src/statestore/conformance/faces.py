@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Itera
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
 from typing import Any, Final, Literal, Protocol, TypeVar, cast
 
-from statestore.bridge import LoopHost
+from statestore.bridge import LoopHost, LoopThreadEngine
 from statestore.engine import Engine
 from statestore.host import PlainHost, step
 from statestore.notices import Notice
@@ -58,7 +58,7 @@ class Face(Protocol):
 
 
 class PlainFace:
-    """Everything runs straight through in the calling thread: an engine that suspends fails."""
+    """Everything runs straight through in the calling thread; an engine that suspends is awaited in a thread."""
 
     name: FaceName = "plain"
 
@@ -67,7 +67,7 @@ class PlainFace:
         return step(work)
 
     def fit(self, engine: Engine) -> Engine:
-        return engine
+        return cast("Engine", LoopThreadEngine(engine)) if engine.runs_in == "loop" else engine
 
     def store_on(self, engine: Engine) -> AsyncStateStore:
         return cast("AsyncStateStore", _Awaitable(StateStore(PlainHost(engine))))

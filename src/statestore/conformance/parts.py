@@ -70,12 +70,6 @@ class PartsCases(Contract):
         assert bench.new_engine().url == bench.engine.url == bench.store.url
 
     @case
-    async def test_it_runs_in_every_face_that_it_can(self, bench: Bench) -> None:
-        """Only an engine that needs an event loop may do without the plain face."""
-        expected = {"async"} if bench.new_engine().runs_in == "loop" else {"plain", "async"}
-        assert set(self.faces) == expected
-
-    @case
     async def test_only_memory_may_forget(self, bench: Bench) -> None:
         """Every engine but memory: keeps what it was given when it is closed."""
         assert self.reopens or bench.engine.url == "memory:"

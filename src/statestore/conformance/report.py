@@ -11,14 +11,13 @@ from typing import Any, Final, NamedTuple, cast
 import pytest
 
 from statestore.conformance.capabilities import Capability
-from statestore.conformance.faces import FaceName
+from statestore.conformance.faces import FACES
 
 
 class Subject(NamedTuple):
     """The engine that is tried."""
 
     url: str
-    faces: tuple[FaceName, ...]
     is_shared: bool
     """Whether all cases use one storage, which is emptied before each."""
     examples: int | None = None
@@ -71,7 +70,7 @@ class Report:
     @property
     def is_good(self) -> bool:
         """Whether every promise is kept, in every face, and there were any."""
-        is_complete = all(set(promise.verdicts) == set(self.subject.faces) for promise in self.promises.values())
+        is_complete = all(set(promise.verdicts) == set(FACES) for promise in self.promises.values())
         all_kept = all(promise.is_kept for promise in self.promises.values())
         return bool(self.promises) and is_complete and all_kept and not self.complaints
 
@@ -110,7 +109,7 @@ class Report:
         if not report.passed:
             verdict.is_kept = False
             verdict.error = verdict.error or str(report.longreprtext or report.longrepr)
-        if report.when == "teardown" and promise.verdicts[self.subject.faces[-1]] is verdict and self._is_live:
+        if report.when == "teardown" and promise.verdicts[FACES[-1]] is verdict and self._is_live:
             self._print(promise)
 
     def _print(self, promise: Promise) -> None:
@@ -149,7 +148,7 @@ class Report:
         return {
             "url": self.subject.url,
             "statestore": version,
-            "faces": list(self.subject.faces),
+            "faces": list(FACES),
             "is_good": self.is_good,
             "is_partial": self.is_partial,
             "offers": sorted(self.subject.offers),

@@ -26,7 +26,7 @@ class TestEngine(EngineContract):
         """Take over what the command line says, before the first case."""
         subject = metafunc.config.stash[SUBJECT]
         cls = type(self)
-        cls.url, cls.faces, cls.is_shared = subject.url, subject.faces, subject.is_shared
+        cls.url, cls.is_shared = subject.url, subject.is_shared
         cls.offers = subject.offers
         cls.reopens = subject.url != "memory:"
         if subject.examples is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, cast, overload
 
 from statestore.engine import Engine
 from statestore.host import Host, PlainHost, step, stepped
@@ -198,6 +198,10 @@ class StateStore(Sessions):
         `save_session_with_prune` prunes at most.
         """
         engine = engine_for(target, create=create, read_only=read_only, durability=durability)
+        if engine.runs_in == "loop":
+            from statestore.bridge import LoopThreadEngine  # noqa: PLC0415 - asyncio is loaded when it is used
+
+            engine = cast("Engine", LoopThreadEngine(engine))
         host = PlainHost(engine)
         step(engine.open())
         return cls(host, prune_cooldown_secs=prune_cooldown_secs)

@@ -1,0 +1,122 @@
+"""An engine that lives in an event loop, for plain code: a thread runs the loop, callers wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
+
+from statestore.engine import Engine, RunsIn
+from statestore.errors import StoreClosed
+
+
+class LoopThreadEngine:
+    """An asynchronous engine whose calls block. It offers what the engine offers.
+
+    The loop runs from the first call until `close`. A caller that is interrupted while it waits cancels its call and
+    waits until that is over.
+    """
+
+    runs_in: RunsIn = "worker"
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._process = os.getpid()
+        self._starting = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: Callable[[], object] = lambda: None
+
+    def __getattr__(self, name: str) -> Any:
+        """The engine's own attribute; a method of it runs in the loop."""
+        found: Any = getattr(self._engine, name)
+        if not callable(found):
+            return found
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return self._run(lambda: cast("Coroutine[Any, Any, Any]", found(*args, **kwargs)))
+
+        return call
+
+    async def open(self) -> None:
+        try:
+            self._run(self._engine.open)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        try:
+            self._run(self._engine.close)
+        finally:
+            self._stop()
+
+    def _run(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        if os.getpid() != self._process:
+            raise StoreClosed("this store was opened before a fork: open one of its own in the child process")
+        return _Call(work, self._running_loop()).result()
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None or self._loop.is_closed():
+                self._loop = asyncio.new_event_loop()
+                thread = threading.Thread(target=_serve, args=(self._loop,), name="statestore-loop", daemon=True)
+                thread.start()
+                self._stop = weakref.finalize(self, _end, self._loop, thread)  # also for a store that nobody closed
+            return self._loop
+
+
+class _Call:
+    """Something that the loop does for a thread that waits."""
+
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, Any]], loop: asyncio.AbstractEventLoop) -> None:
+        self._work = work
+        self._loop = loop
+        self._task: asyncio.Task[Any] | None = None
+        self._is_over = threading.Event()
+        loop.call_soon_threadsafe(self._begin)
+
+    def _begin(self) -> None:
+        self._task = self._loop.create_task(self._work())
+        self._task.add_done_callback(lambda _: self._is_over.set())
+
+    def _cancel(self) -> None:
+        assert self._task is not None  # it was begun before
+        self._task.cancel()
+
+    def result(self) -> Any:
+        """Wait for what comes of it; if interrupted, cancel it and wait until it is over."""
+        try:
+            self._is_over.wait()
+        except BaseException:
+            self._loop.call_soon_threadsafe(self._cancel)
+            self._is_over.wait()
+            raise
+        assert self._task is not None
+        return self._task.result()
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        loop.run_until_complete(_tidy())
+    finally:
+        loop.close()
+
+
+async def _tidy() -> None:
+    """End whatever a store that nobody closed still had under way."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+
+
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
