@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from bad_bytes import BAD_JSON, BAD_SESSIONS, GOOD_SESSIONS, session_text
-from children import forked
 from contents import snapshot
 
+from children import forked
 from statestore import (
     CorruptDocument,
     CorruptSession,

@@ -6,10 +6,10 @@ import asyncio
 import threading
 from pathlib import Path
 
-import contestants
 import pytest
-from children import together
 
+import contestants
+from children import together, together_each
 from statestore import AsyncStateStore, PruneConfig, Session, StateStore, UserMessage
 from statestore.store import clearing
 
@@ -57,7 +57,7 @@ def test_four_processes_load_add_and_save_1000_messages_and_each_is_there_once(r
 def test_three_processes_replace_one_document_and_no_update_is_lost(
     start_method: str, root: Path, store: StateStore
 ) -> None:
-    results = together(start_method, contestants.count_up, [(str(root), 50)] * 3)
+    results = together(start_method, contestants.count_in_document, [(str(root), 50)] * 3)
     successes = sorted((success for own in results for success in own), key=lambda success: success[2])
     assert [value for _, _, value, _ in successes] == list(range(1, 151))
     assert store.load_json("counters", "one") == 150
@@ -98,7 +98,7 @@ def test_readers_never_see_a_part_of_a_batch(root: Path, store: StateStore) -> N
         (contestants.read_five, (here, "edcba", 2)),
         (contestants.list_five, (here, 2)),
     ]
-    *_, forwards, backwards, listings = together("fork", contestants.run, work)
+    *_, forwards, backwards, listings = together_each("fork", work)
     for seen in (*forwards, *backwards):
         assert seen == sorted(seen), "a document read later is older than one read before it"
     for titles in listings:
@@ -115,7 +115,7 @@ def test_what_was_saved_survives_a_prune_that_runs_meanwhile(root: Path, store: 
         (contestants.revive_many, (here, "B", 100)),
         (contestants.prune_all_the_time, (here, 2)),
     ]
-    first, second, _ = together("fork", contestants.run, work)
+    first, second, _ = together_each("fork", work)
     for session_id in (*first, *second):
         session = store.load_session(session_id)
         assert session is not None, f"{session_id} was saved, and pruned"
@@ -152,7 +152,7 @@ def test_listing_works_while_documents_come_and_go(root: Path, store: StateStore
         (contestants.create_and_delete, (here, "B", 300)),
         (contestants.list_all_the_time, (here, 2)),
     ]
-    *_, listings = together("fork", contestants.run, work)
+    *_, listings = together_each("fork", work)
     assert listings > 0
     assert store.list_category("come-and-go") == []
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import deeds
 import dying
 import pytest
-from children import forked
 from contents import leftovers
 from deeds import Deed
 
+from children import forked
 from statestore import SessionNotFound, StateStore, UserMessage
 
 
@@ -53,7 +53,7 @@ def killed_writers(deed: Deed, stage: Stage, root: Path) -> Iterator[bool]:
 
         ended = forked(work)
         assert not ended.error, ended.error
-        yield "done" in ended.acknowledged
+        yield "done" in ended.told
         if not ended.was_killed:
             assert nth > 3, "no call was counted: nothing was tested"
             return
@@ -97,9 +97,9 @@ def test_a_store_that_was_open_all_the_time_finishes_what_the_dead_began(
             ended = forked(work)
             assert not ended.error, ended.error
             if nth % 2:
-                check_whole(reader, root, stage, "done" in ended.acknowledged)
+                check_whole(reader, root, stage, "done" in ended.told)
             else:  # a save comes first, and must not come before what the dead began
-                is_begun = "journal" in leftovers(root) or "done" in ended.acknowledged
+                is_begun = "journal" in leftovers(root) or "done" in ended.told
                 if is_begun and deed is deeds.BATCH:
                     with pytest.raises(SessionNotFound):
                         reader.append("doomed", UserMessage("too late"))

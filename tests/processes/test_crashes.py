@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from children import Forked
 from contents import leftovers
 
+from children import Child
 from statestore import Event, Session, StateStore, UserMessage
 
 KILLS = 30
@@ -88,13 +88,13 @@ def test_what_was_acknowledged_survives_kill_9_at_any_moment(seed: int, root: Pa
     chance = random.Random(seed)
     acknowledged: list[str] = []
     for life in range(KILLS):
-        writer = Forked(lambda acknowledge, life=life: _write_without_end(root, life, acknowledge))  # type: ignore[misc]
-        writer.wait_for_word()
+        writer = Child(lambda acknowledge, life=life: _write_without_end(root, life, acknowledge))  # type: ignore[misc]
+        writer.wait_for_words()
         time.sleep(chance.uniform(0, 0.04))
         writer.kill()
         ended = writer.ended()
         assert ended.was_killed, ended.error
-        acknowledged += ended.acknowledged
+        acknowledged += ended.told
         _check(root, acknowledged)
 
 
@@ -104,15 +104,15 @@ def test_a_writer_goes_on_while_others_beside_it_are_killed(root: Path, store: S
     told: list[int] = []
     acknowledged: list[str] = []
     for life in range(8):
-        writer = Forked(lambda acknowledge, life=life: _write_without_end(root, life, acknowledge))  # type: ignore[misc]
-        writer.wait_for_word()
+        writer = Child(lambda acknowledge, life=life: _write_without_end(root, life, acknowledge))  # type: ignore[misc]
+        writer.wait_for_words()
         moment = time.monotonic() + chance.uniform(0, 0.04)
         while time.monotonic() < moment:
             told += store.append("appended", UserMessage(f"survivor {len(told)}"))
             session = Session("bob", f"survivor-{len(told)}")
             store.save_session(session)
         writer.kill()
-        acknowledged += writer.ended().acknowledged
+        acknowledged += writer.ended().told
         told += store.append("appended", UserMessage(f"survivor {len(told)}"))
     words = _said(store, "appended")
     assert [word for word in words if word.startswith("survivor")] == [f"survivor {turn}" for turn in range(len(told))]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from children import fresh_interpreter
-
 from statestore import StateStore
 
 
 def _scene(name: str, root: Path) -> object:
-    return fresh_interpreter("fork_scenes.py", name, str(root))
+    return fresh_interpreter(Path(__file__).with_name("fork_scenes.py"), name, str(root))
 
 
 def test_parent_and_child_both_go_on_with_a_plain_store(root: Path) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 import deeds
 import dying
 import pytest
-from children import forked
 from contents import leftovers, snapshot
 from deeds import Deed
 
+from children import forked
 from statestore import Session, StateStore, StoreUnavailable, UserMessage
 
 BIG = "x" * 300_000

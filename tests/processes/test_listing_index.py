@@ -11,13 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import contestants
 import dying
 import pytest
 import rust_program
 from bad_bytes import session_text
-from children import fresh_interpreter, together
 
+import contestants
+from children import fresh_interpreter, together, together_each
 from statestore import Session, StateStore, StoreUnavailable, UserMessage
 from statestore.seedform.text import SessionText
 
@@ -80,7 +80,7 @@ def test_five_thousand_sessions_are_parsed_once(many: Path, parsed: Parsed) -> N
     with StateStore.open(many) as store:
         assert store.list_sessions() == first
         assert parsed.take() == 0
-    assert fresh_interpreter("count_parsed.py", str(many)) == {"listed": MANY, "parsed": 0}
+    assert fresh_interpreter(Path(__file__).with_name("count_parsed.py"), str(many)) == {"listed": MANY, "parsed": 0}
 
     rust_program.say(many, "session-0042", "more")
     with StateStore.open(many) as store:
@@ -156,6 +156,7 @@ def test_a_file_listed_while_it_was_young_is_not_read_for_ever(
     written = (root / "sessions" / "one.json").stat().st_mtime_ns
     while time.time_ns() - written < 60_000_000:
         store.list_sessions()
+    store.list_sessions()  # the one that finds it grown up
     opened: list[Any] = []
     original = os.open
 
@@ -203,7 +204,7 @@ def test_sessions_written_while_others_list_are_all_listed_in_the_end(root: Path
         (contestants.list_until_done, (str(root), 2)),
         (contestants.list_until_done, (str(root), 2)),
     ]
-    *_, first, second = together("fork", contestants.run, work)
+    *_, first, second = together_each("fork", work)
     expected = sorted(f"{writer}-{number}" for writer in "AB" for number in range(100))
     assert sorted(first) == sorted(second) == expected
     assert sorted(summary.id for summary in store.list_sessions()) == expected

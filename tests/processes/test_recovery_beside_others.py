@@ -12,9 +12,9 @@ import dying
 import msgspec
 import pytest
 import rust_program
-from children import forked
 from contents import leftovers, snapshot
 
+from children import forked
 from statestore import AgentResponse, CorruptSession, Session, StateStore, StoreUnavailable
 from statestore.records import decode_body
 

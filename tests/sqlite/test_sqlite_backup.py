@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlite_children import PATIENCE, Child, Tell, in_child
 from sqlite_hooks import files_beside, hooked, raw, said, verdict
 
+from children import PATIENCE, Child, Tell, in_child
 from statestore import StateStore, StateStoreError, StoreUnavailable, UserMessage
 
 

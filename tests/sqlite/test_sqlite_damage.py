@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlite_children import Child, Tell, in_child
 from sqlite_hooks import raw, said, wreck
 
+from children import Child, Tell, in_child
 from statestore import (
     AgentResponse,
     CorruptSession,

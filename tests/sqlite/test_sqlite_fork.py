@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sqlite_children import fresh_interpreter
 from sqlite_hooks import LOCK_FILES, files_beside, said, seqs, verdict
 
+from children import fresh_interpreter
 from statestore import StateStore
 
 
@@ -23,7 +23,7 @@ def _check_each_once(database: Path, told: dict[str, list[int]]) -> None:
 
 
 def _scene(name: str, database: Path) -> object:
-    return fresh_interpreter("sqlite_fork_scenes.py", name, str(database))
+    return fresh_interpreter(Path(__file__).with_name("sqlite_fork_scenes.py"), name, str(database))
 
 
 def test_parent_child_and_grandchild_go_on_with_one_store(database: Path) -> None:

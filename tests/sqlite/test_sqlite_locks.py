@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlite_children import Child, Tell, in_child
-from sqlite_contestants import in_threads
 from sqlite_hooks import hooked, raw, said, seqs
 
+from children import Child, Tell, in_child
+from contestants import in_threads
 from statestore import AgentResponse, AsyncStateStore, StateStore, StoreUnavailable, UserMessage
 
 

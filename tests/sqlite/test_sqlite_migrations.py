@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import make_golden
+import migrators
 import msgspec
 import pytest
-import sqlite_contestants
-from sqlite_children import together
 from sqlite_hooks import LOCK_FILES, files_beside, raw, verdict
 
+from children import together
 from statestore import StateStore, StoreUnavailable, UserMessage
 from statestore.engines.sqlite import SqliteEngine, migrating
 from statestore.engines.sqlite.migrating import MIGRATIONS, check_schema, migrate
@@ -179,7 +179,7 @@ END;
 
 def test_a_second_step_run_by_several_processes_at_once_happens_once(golden: Path) -> None:
     steps = [*MIGRATIONS[:1], SECOND]
-    assert together("fork", sqlite_contestants.run_migration, [(str(golden), steps)] * 4) == [2] * 4
+    assert together("fork", migrators.run_migration, [(str(golden), steps)] * 4) == [2] * 4
     with raw(golden) as connection:
         assert connection.execute("SELECT x FROM second").fetchall() == [(1,)]
         assert connection.execute("SELECT count(*) FROM sessions WHERE flavour IS NULL").fetchone() == (9,)
@@ -189,7 +189,7 @@ def test_a_second_step_run_by_several_processes_at_once_happens_once(golden: Pat
 def test_all_steps_run_by_several_processes_at_once_on_nothing_happen_once(database: Path) -> None:
     database.touch()
     steps = [*MIGRATIONS[:1], SECOND]
-    assert together("spawn", sqlite_contestants.run_migration, [(str(database), steps)] * 2) == [2] * 2
+    assert together("spawn", migrators.run_migration, [(str(database), steps)] * 2) == [2] * 2
     with raw(database) as connection:
         assert connection.execute("SELECT x FROM second").fetchall() == [(1,)]
 

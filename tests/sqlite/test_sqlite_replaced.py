@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlite_children import in_child
 from sqlite_hooks import files_beside, said, verdict
 
+from children import in_child
 from statestore import Session, StateStore, StoreUnavailable, UserMessage
 
 CALLS: dict[str, Callable[[StateStore], object]] = {

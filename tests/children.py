@@ -1,4 +1,4 @@
-"""Other processes: several that start at the same moment, and forked ones that may die."""
+"""Other processes: several that start at the same moment, forked ones that may die, interpreters of their own."""
 
 from __future__ import annotations
 
@@ -18,19 +18,25 @@ from typing import Any, NamedTuple, NoReturn
 
 import statestore
 
-HERE = Path(__file__).parent
 SOURCE = Path(statestore.__file__).parent.parent
 PATIENCE = 60.0
 """Seconds after which a process that was to end is taken for hanging."""
 
+Tell = Callable[[str], None]
+
 
 def together(start_method: str, work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Run ``work`` in one process for each set of arguments, all let go at one moment; what each returned."""
+    return together_each(start_method, [(work, own) for own in arguments])
+
+
+def together_each(start_method: str, works: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> list[Any]:
+    """The same, with work of its own for each process."""
     context: Any = multiprocessing.get_context(start_method)
-    barrier = context.Barrier(len(arguments))
+    barrier = context.Barrier(len(works))
     pipes: list[Any] = []
     processes: list[Any] = []
-    for own in arguments:
+    for work, own in works:
         reading, writing = context.Pipe(duplex=False)
         process = context.Process(target=_contestant, args=(barrier, writing, work, own), daemon=True)
         with warnings.catch_warnings():
@@ -39,16 +45,22 @@ def together(start_method: str, work: Callable[..., Any], arguments: Sequence[tu
         writing.close()
         pipes.append(reading)
         processes.append(process)
-    results: list[Any] = []
-    for pipe in pipes:
-        assert pipe.poll(PATIENCE), "a process hangs"
-        outcome, value = pipe.recv()
-        assert outcome == "done", value
-        results.append(value)
-    for process in processes:
-        process.join(PATIENCE)
-        assert process.exitcode == 0
-    return results
+    try:
+        results: list[Any] = []
+        for pipe in pipes:
+            assert pipe.poll(PATIENCE), "a process hangs"
+            outcome, value = pipe.recv()
+            assert outcome == "done", value
+            results.append(value)
+        for process in processes:
+            process.join(PATIENCE)
+            assert process.exitcode == 0
+        return results
+    finally:
+        for process in processes:
+            if process.is_alive():
+                process.kill()
+                process.join()
 
 
 def _contestant(barrier: Any, pipe: Any, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
@@ -61,9 +73,9 @@ def _contestant(barrier: Any, pipe: Any, work: Callable[..., Any], arguments: tu
 
 
 class Ended(NamedTuple):
-    """How a forked process ended: what it acknowledged, what it died of, and the error that ended its work."""
+    """How a forked process ended: what it told, what it died of, and the error that ended its work."""
 
-    acknowledged: list[str]
+    told: list[str]
     signal: int
     error: str
 
@@ -73,10 +85,10 @@ class Ended(NamedTuple):
         return self.signal == signal.SIGKILL
 
 
-class Forked:
-    """A forked process that runs ``work(acknowledge)``. It never returns into the test."""
+class Child:
+    """A forked process that runs ``work(tell)``. It never returns into the test."""
 
-    def __init__(self, work: Callable[[Callable[[str], None]], None]) -> None:
+    def __init__(self, work: Callable[[Tell], object]) -> None:
         self._reading, writing = os.pipe()
         self._seen = b""
         with warnings.catch_warnings():
@@ -87,15 +99,26 @@ class Forked:
             _run_and_exit(work, writing)
         os.close(writing)
 
-    def wait_for_word(self) -> None:
-        """Wait until it has acknowledged something."""
-        while b"\n" not in self._seen:
-            piece = self._read(PATIENCE)
-            assert piece, "the process ended before it acknowledged anything"
+    def wait_for_words(self, count: int = 1) -> list[str]:
+        """Wait until it has told this much."""
+        deadline = time.monotonic() + PATIENCE
+        while self._seen.count(b"\n") < count:
+            piece = self._read(max(deadline - time.monotonic(), 0))
+            assert piece, f"the process ended, or hangs, before it told enough: {self._seen!r}"
+        return self._seen.decode().splitlines()[:count]
 
     def kill(self) -> None:
         """Kill it, whatever it is doing."""
         os.kill(self.pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Have it stand still, whatever it is doing, and wait until it does."""
+        os.kill(self.pid, signal.SIGSTOP)
+        os.waitpid(self.pid, os.WUNTRACED)
+
+    def go_on(self) -> None:
+        """Let it go on after a `stop`."""
+        os.kill(self.pid, signal.SIGCONT)
 
     def ended(self, patience: float = PATIENCE) -> Ended:
         """Wait for its end; one that hangs is killed, and that fails the test."""
@@ -120,7 +143,7 @@ class Forked:
         return piece
 
 
-def _run_and_exit(work: Callable[[Callable[[str], None]], None], writing: int) -> NoReturn:
+def _run_and_exit(work: Callable[[Tell], object], writing: int) -> NoReturn:
     write, leave = os.write, os._exit  # the work may put others in their place
     try:
         work(lambda word: _write_all(write, writing, f"{word}\n"))
@@ -136,16 +159,24 @@ def _write_all(write: Callable[[int, bytes], int], fd: int, text: str) -> None:
         data = data[write(fd, data) :]
 
 
-def forked(work: Callable[[Callable[[str], None]], None], patience: float = PATIENCE) -> Ended:
+def forked(work: Callable[[Tell], object], patience: float = PATIENCE) -> Ended:
     """Fork, let the child work, wait for its end."""
-    return Forked(work).ended(patience)
+    return Child(work).ended(patience)
 
 
-def fresh_interpreter(script: str, *arguments: str, patience: float = PATIENCE) -> Any:
-    """What a script of this directory prints, as JSON, when an interpreter of its own runs it."""
+def in_child(work: Callable[[Tell], object], patience: float = PATIENCE) -> list[str]:
+    """Fork, let the child work, wait for its end; what it told. Its error is the test's."""
+    ended = forked(work, patience)
+    assert not ended.error, ended.error
+    assert not ended.signal
+    return ended.told
+
+
+def fresh_interpreter(script: Path, *arguments: str, patience: float = PATIENCE) -> Any:
+    """What a script prints, as JSON, when an interpreter of its own runs it."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(
-        [sys.executable, str(HERE / script), *arguments],
+        [sys.executable, "-W", "error::ResourceWarning", str(script), *arguments],
         env=environment,
         capture_output=True,
         text=True,
