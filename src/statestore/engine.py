@@ -322,6 +322,14 @@ class Watches(Protocol):
         ...
 
 
+class Wakes(Protocol):
+    """Wakes those who watch when something happens, so that they need not look all the time."""
+
+    async def wait_for_changes(self, after: str, seconds: float) -> None:
+        """Return as soon as there may be something after a cursor, and after so many seconds at the latest."""
+        ...
+
+
 class BacksUp(Protocol):
     """Copies itself while it is in use."""
 

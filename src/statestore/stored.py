@@ -279,6 +279,8 @@ class Problem(Struct, frozen=True):
     where: str
     what: str
     advice: str
+    """What to do; if it is repaired, what was done."""
+    is_repaired: bool = False
 
 
 class SearchHit(Struct, frozen=True):

@@ -6,6 +6,7 @@ import asyncio
 import copy
 import json
 import os
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -37,6 +38,7 @@ from statestore.stored import (
     Document,
     DocumentInfo,
     DocumentKind,
+    Problem,
     Records,
     SearchHit,
     SessionSummary,
@@ -229,6 +231,54 @@ class NumbersAnew(Altering):
         if not isinstance(change, ChangeSession):
             return change
         return replace(change, append=tuple(replace(record, seq=None) for record in change.append))
+
+
+@noticed_by("test_a_copy_made_in_pieces_keeps_its_numbers")
+class NumbersLaterPiecesAnew(Altering):
+    def altered(self, change: Change) -> Change:
+        if not isinstance(change, ChangeSession) or change.create is not None:
+            return change
+        return replace(change, append=tuple(replace(record, seq=None) for record in change.append))
+
+
+@noticed_by("test_a_copy_made_in_pieces_keeps_its_numbers")
+class GoesOnFromTheOldNumber(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        numbers = {name: session.next_seq for name, session in self._sessions.items()}
+        outcomes = await super().commit(batch)
+        for change in batch:
+            if isinstance(change, ChangeSession) and any(record.seq is not None for record in change.append):
+                self._sessions[change.id].next_seq = numbers.get(change.id, 1) + len(change.append)
+        return outcomes
+
+
+@noticed_by("test_a_number_that_is_taken_is_refused")
+class TakesAnyNumber(MemoryEngine):
+    def _check_numbers(self, batch: Sequence[Change]) -> None:
+        """Whatever is asked for is free."""
+
+
+@noticed_by("test_a_number_that_is_taken_is_refused")
+class TakesTheNumbersOfWhatIsGone(MemoryEngine):
+    def _check_numbers(self, batch: Sequence[Change]) -> None:
+        known = {name: session.next_seq for name, session in self._sessions.items()}
+        for session in self._sessions.values():
+            session.next_seq = max((record.seq for record in session.records), default=0) + 1
+        try:
+            super()._check_numbers(batch)
+        finally:
+            for name, next_seq in known.items():
+                self._sessions[name].next_seq = next_seq
+
+
+@noticed_by("test_a_number_that_is_taken_is_refused")
+class FindsTheTakenNumberTooLate(MemoryEngine):
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        try:
+            return await super().commit(batch)
+        except InvalidValue:
+            await super().commit(batch[:-1])
+            raise
 
 
 @noticed_by("test_a_known_key_is_acknowledged_and_not_stored")
@@ -474,11 +524,86 @@ class ListsDocumentsAsTheyCome(MemoryEngine):
         return sorted(infos, key=lambda info: list(self._documents).index((info.category, info.name, info.kind)))
 
 
+class Paging(MemoryEngine):
+    """Makes pages of documents out of whole listings."""
+
+    def place(self, info: DocumentInfo) -> Any:
+        return info.name, info.kind
+
+    async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
+        infos = await super().list_documents(DocumentQuery(query.category))
+        if query.after is not None:
+            after = self.place(DocumentInfo(query.category, *query.after, 0))
+            infos = [info for info in infos if self.place(info) > after]
+        return infos[: query.limit]
+
+
+@noticed_by("test_pages_of_documents_make_the_whole")
+class BeginsPagesByNameAlone(Paging):
+    def place(self, info: DocumentInfo) -> Any:
+        return info.name
+
+
+@noticed_by("test_pages_of_documents_make_the_whole")
+class BeginsPagesByUtf16(Paging):
+    def place(self, info: DocumentInfo) -> Any:
+        return info.name.encode("utf-16-be", "surrogatepass"), info.kind
+
+
+@noticed_by("test_pages_of_documents_make_the_whole")
+class BeginsPagesByFileName(Paging):
+    def place(self, info: DocumentInfo) -> Any:
+        return f"{info.name}.{info.kind}"
+
+
+@noticed_by("test_pages_of_documents_make_the_whole")
+class TakesNoLimitOfDocumentsForNone(MemoryEngine):
+    async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
+        return await super().list_documents(replace(query, limit=query.limit or None))
+
+
+@noticed_by("test_a_page_of_documents_goes_on_after_one_that_is_gone")
+class LooksForTheLastDocument(MemoryEngine):
+    async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
+        infos = await super().list_documents(DocumentQuery(query.category))
+        places = [(info.name, info.kind) for info in infos]
+        start = places.index(query.after) + 1 if query.after in places else 0
+        return infos[start:][: query.limit]
+
+
 # -- engines that offer more, on a database
 
 
 class Whole(SqliteEngine):
-    """Keeps every promise: what the broken ones below are compared with."""
+    """Keeps every promise and offers everything: what the broken ones below are compared with."""
+
+    async def wait_for_changes(self, after: str, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and (await self.read_changes(after)).cursor == after:
+            time.sleep(0.001)  # noqa: ASYNC251 - it runs in a thread
+
+    async def repair(self) -> list[Problem]:
+        return []
+
+
+@noticed_by("test_a_change_wakes_who_waits_for_it")
+class SleepsThroughChanges(Whole):
+    async def wait_for_changes(self, after: str, seconds: float) -> None:
+        time.sleep(seconds)  # noqa: ASYNC251 - the same
+
+
+@noticed_by("test_a_repair_changes_nothing_that_is_sound")
+class RepairsWhatIsSound(Whole):
+    async def repair(self) -> list[Problem]:
+        for summary in await self.list_sessions(SessionQuery()):
+            await self.commit([ChangeSession(summary.id, summary.updated_text)])
+        return []
+
+
+@noticed_by("test_a_repair_changes_nothing_that_is_sound")
+class RepairsWithoutEnd(Whole):
+    async def repair(self) -> list[Problem]:
+        return [Problem("the index", "may be wrong", "was made anew")]
 
 
 @noticed_by("test_what_was_acknowledged_is_found_at_once")

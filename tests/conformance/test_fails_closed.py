@@ -40,7 +40,6 @@ from statestore.conformance.faces import FACES, FaceName
 from statestore.conformance.parts import CALLS
 from statestore.engine import ChangePage, Engine, Outcome
 from statestore.engines.memory import MemoryEngine
-from statestore.engines.sqlite import SqliteEngine
 
 CASES = sorted(name for name in dir(EngineContract) if name.startswith("test_"))
 MACHINE = "test_any_history_ends_as_the_oracle_says"
@@ -49,6 +48,8 @@ ATTRIBUTES = ("runs_in", "atomic_scope", "url")
 
 class Hasty(EngineContract):
     """It is enough to know that a history fails; a shorter one is not looked for."""
+
+    longest_wait = 3.0
 
     def machine_settings(self) -> settings:
         return settings(super().machine_settings(), phases=(Phase.generate,), report_multiple_bugs=False)
@@ -232,6 +233,8 @@ OFFERED = {
     "watch": "test_every_record_is_told_once_and_in_order",
     "group": "test_each_batch_of_a_group_has_its_result",
     "backup": "test_a_backup_holds_everything",
+    "wake": "test_a_change_wakes_who_waits_for_it",
+    "repair": "test_a_repair_changes_nothing_that_is_sound",
 }
 
 
@@ -241,7 +244,7 @@ def test_what_is_offered_must_be_declared_and_what_is_declared_offered(
     tmp_path: Path, face: FaceName, capability: Capability
 ) -> None:
     def make(_: object, place: Path) -> Engine:
-        return SqliteEngine(place.with_suffix(".db"))
+        return Whole(place.with_suffix(".db"))
 
     def gone(_: object) -> Any:
         raise AttributeError
@@ -254,7 +257,7 @@ def test_what_is_offered_must_be_declared_and_what_is_declared_offered(
         assert not fails(MemoryEngine, case, face, tmp_path / f"{case} refused")
         assert fails(MemoryEngine, case, face, tmp_path / f"{case} claimed", offers=frozenset({capability}))
         for method in OPTIONAL_CALLS[capability]:
-            lacking = type("Lacking", (SqliteEngine,), {method: property(gone)})
+            lacking = type("Lacking", (Whole,), {method: property(gone)})
             assert fails_on_disk(lacking, case, face, tmp_path / f"{case} {method}")
 
 

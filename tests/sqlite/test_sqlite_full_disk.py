@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sqlite_children import Tell, in_child
 from sqlite_hooks import files_beside, said, verdict
 
+from children import Tell, in_child
 from statestore import Session, StateStore, StoreUnavailable, UserMessage
 from statestore.engine import ChangeSession, NewRecord
 from statestore.engines.sqlite import SqliteEngine
-from statestore.engines.sqlite import writer as writer_module
+from statestore.engines.sqlite import upkeep as upkeep_module
 from statestore.host import step
 
 NOW = "2026-01-31T12:00:00Z"
@@ -113,8 +113,8 @@ def test_a_write_is_done_though_there_is_no_room_to_write_the_log_back(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What failed is housekeeping: whoever was told that nothing was written would write it twice."""
-    monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 1)
-    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
+    monkeypatch.setattr(upkeep_module, "PAGES_BETWEEN_CHECKPOINTS", 1)
+    monkeypatch.setattr(upkeep_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
 
     def work(tell: Tell) -> None:
         limit = Limit()

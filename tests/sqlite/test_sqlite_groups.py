@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from sqlite_contestants import in_threads
 from sqlite_hooks import hooked, said, seqs, verdict
 
+from contestants import in_threads
 from statestore import AsyncStateStore, StateStore, StateStoreError, UserMessage
 from statestore.engine import ChangeSession, NewRecord, NewSession, Outcome, PreconditionFailed, PutDocument, Requires
 from statestore.engines.sqlite import SqliteEngine
@@ -33,10 +33,10 @@ def _append(session_id: str, *texts: str, requires: Requires = Requires()) -> Ch
     return ChangeSession(session_id, NOW, requires=requires, append=records)
 
 
-def _colliding(session_id: str) -> ChangeSession:
-    """A new session with two records of one number, which only the database itself refuses."""
-    records = (NewRecord("user", _body("a"), 0, seq=5), NewRecord("user", _body("b"), 0, seq=5))
-    return ChangeSession(session_id, NOW, create=NewSession("alice", NOW), append=records)
+def _ownerless(session_id: str) -> ChangeSession:
+    """A new session of nobody, which only the database itself refuses."""
+    records = (NewRecord("user", _body("a"), 0),)
+    return ChangeSession(session_id, NOW, create=NewSession(cast("str", None), NOW), append=records)
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_a_failed_precondition_costs_no_transaction_of_its_own(database: Path, e
 
 def test_a_batch_that_the_database_refuses_takes_no_other_down(engine: SqliteEngine, store: StateStore) -> None:
     first, refused, again, second = step(
-        engine.commit_group([[_append("one", "a")], [_colliding("new")], [_colliding("newer")], [_append("two", "b")]])
+        engine.commit_group([[_append("one", "a")], [_ownerless("new")], [_ownerless("newer")], [_append("two", "b")]])
     )
     assert _is_done(first)
     assert _is_done(second)
@@ -155,7 +155,7 @@ def test_a_batch_that_the_database_refuses_takes_no_other_down(engine: SqliteEng
     assert not store.session_exists("new")
     assert store.check() == []
     with pytest.raises(StateStoreError):
-        step(engine.commit([_colliding("new")]))
+        step(engine.commit([_ownerless("new")]))
     assert _is_done(step(engine.commit([_append("one", "c")])))
 
 

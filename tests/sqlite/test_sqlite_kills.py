@@ -10,11 +10,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from sqlite_children import Child, Tell
 from sqlite_hooks import LOCK_FILES, files_beside, hooked, said, verdict
 
+from children import Child, Tell
 from statestore import Event, Session, StateStore, UserMessage
-from statestore.engines.sqlite import writer as writer_module
+from statestore.engines.sqlite import upkeep as upkeep_module
 
 KILLS = 40
 THREE = tuple("xyz")
@@ -117,8 +117,8 @@ POINTS = (
 def test_what_was_acknowledged_survives_kill_9_at_this_point_of_a_transaction(
     when: str, point: str, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 10)
-    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
+    monkeypatch.setattr(upkeep_module, "PAGES_BETWEEN_CHECKPOINTS", 10)
+    monkeypatch.setattr(upkeep_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
     with StateStore.open(database) as store:
         store.get_or_create_session("alice", "one")
         store.get_or_create_session("alice", "two")

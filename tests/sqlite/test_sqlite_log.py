@@ -13,7 +13,7 @@ from sqlite_hooks import LOCK_FILES, files_beside, raw, seqs
 
 from statestore import StateStore, StoreUnavailable, UserMessage
 from statestore.engines.sqlite import SqliteEngine, connecting
-from statestore.engines.sqlite import writer as writer_module
+from statestore.engines.sqlite import upkeep as upkeep_module
 
 MEGABYTE = 1024 * 1024
 
@@ -33,11 +33,26 @@ def test_a_log_stays_short_when_nobody_reads(opened: Callable[..., StateStore], 
     assert max(sizes[:1200]) * 1.5 > max(sizes), "it grows without end"
 
 
+def test_a_log_stays_short_though_each_of_many_stores_writes_little(
+    opened: Callable[..., StateStore], database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep_module, "PAGES_BETWEEN_CHECKPOINTS", 200)
+    monkeypatch.setattr(upkeep_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
+    opened(durability="relaxed").get_or_create_session("alice", "one")
+    sizes: list[int] = []
+    with ExitStack() as stack:
+        stores = [stack.enter_context(StateStore.open(database, durability="relaxed")) for _ in range(10)]
+        for store in stores * 20:  # 100 pages each, 1,000 in all
+            store.append("one", UserMessage("x" * 100))
+            sizes.append(_log_size(database))
+    assert max(sizes) < 500 * 4096
+
+
 def test_a_log_stays_bounded_with_a_reader_that_is_never_away(
     database: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Short read transactions that overlap: at no moment is there none."""
-    monkeypatch.setattr(writer_module, "LARGE", 2 * MEGABYTE)  # so that the test need not write 100 of them
+    monkeypatch.setattr(upkeep_module, "LARGE", 2 * MEGABYTE)  # so that the test need not write 100 of them
     store = opened(durability="relaxed")
     store.get_or_create_session("alice", "one")
     is_over = threading.Event()
@@ -80,7 +95,7 @@ def test_a_large_log_that_was_left_behind_is_written_back_at_the_next_opening(
         store.append("one", UserMessage("x" * 500_000))
         before = _log_size(database)
         assert before > 200_000
-        monkeypatch.setattr(writer_module, "LARGE", 100_000)
+        monkeypatch.setattr(upkeep_module, "LARGE", 100_000)
         with StateStore.open(database):
             assert _log_size(database) < before
 
@@ -102,8 +117,8 @@ def test_a_closed_store_is_one_file_and_its_lock_files(database: Path) -> None:
 def test_old_changes_are_forgotten(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from statestore.engines.sqlite import SqliteEngine
 
-    monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 50)
-    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
+    monkeypatch.setattr(upkeep_module, "PAGES_BETWEEN_CHECKPOINTS", 50)
+    monkeypatch.setattr(upkeep_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
     with StateStore.open(SqliteEngine(database, changes_kept=20, durability="relaxed")) as store:
         store.get_or_create_session("alice", "one")
         for _ in range(300):
@@ -124,9 +139,9 @@ def test_large_documents_do_not_make_a_large_log(opened: Callable[..., StateStor
 def test_a_reader_that_does_not_let_go_of_a_large_log_stops_nobody(
     database: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer_module, "LARGE", MEGABYTE)
-    monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 50)
-    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
+    monkeypatch.setattr(upkeep_module, "LARGE", MEGABYTE)
+    monkeypatch.setattr(upkeep_module, "PAGES_BETWEEN_CHECKPOINTS", 50)
+    monkeypatch.setattr(upkeep_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
     patient = opened(durability="relaxed")
     patient.get_or_create_session("alice", "one")
     with raw(database) as reader, StateStore.open(f"sqlite:{database}?timeout=5") as hasty:
@@ -160,8 +175,8 @@ def test_a_file_that_is_written_back_by_half_can_be_opened_by_everybody(
     database: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reader keeps a checkpoint from its end: the file alone is shorter than its first page says."""
-    monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 200)
-    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
+    monkeypatch.setattr(upkeep_module, "PAGES_BETWEEN_CHECKPOINTS", 200)
+    monkeypatch.setattr(upkeep_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
     store = opened(durability="relaxed")
     store.get_or_create_session("alice", "one")
     for turn in range(10):

@@ -15,14 +15,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-import sqlite_contestants
-from sqlite_children import Tell, in_child, together
 from sqlite_hooks import LOCK_FILES, files_beside, hooked, raw, said, seqs
 
+import contestants
+from children import Tell, in_child, together
 from statestore import InvalidValue, ReadOnlyStore, Session, StateStore, StateStoreError, StoreUnavailable, UserMessage
 from statestore.engines.files import FilesEngine
 from statestore.engines.sqlite import SqliteEngine
-from statestore.engines.sqlite import writer as writer_module
+from statestore.engines.sqlite import upkeep as upkeep_module
 from statestore.engines.sqlite.connecting import MINIMUM, check_library
 from statestore.engines.sqlite.filesystems import file_system_of
 from statestore.engines.sqlite.migrating import MIGRATIONS
@@ -490,7 +490,7 @@ def test_two_processes_share_a_store_with_a_rollback_journal(database: Path, ope
     url = f"sqlite:{database}?journal=rollback"
     store = opened(url)
     store.get_or_create_session("alice", "shared")
-    told = together("fork", sqlite_contestants.append_many, [(url, "shared", writer, 60) for writer in "AB"])
+    told = together("fork", contestants.append_many, [(url, "shared", writer, 60) for writer in "AB"])
     assert sorted(told[0] + told[1]) == seqs(store, "shared") == list(range(1, 121))
     assert [hit.seq for hit in store.search_sessions('"A:59"')] == [told[0][-1]]
     store.backup(database.parent / "copy.db")
@@ -501,8 +501,8 @@ def test_two_processes_share_a_store_with_a_rollback_journal(database: Path, ope
 def test_a_store_with_a_rollback_journal_takes_any_number_of_writes(
     opened: Callable[..., StateStore], database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 100)
-    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
+    monkeypatch.setattr(upkeep_module, "PAGES_BETWEEN_CHECKPOINTS", 100)
+    monkeypatch.setattr(upkeep_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
     store = opened(f"sqlite:{database}?journal=rollback", durability="relaxed")
     store.get_or_create_session("alice", "one")
     assert [store.append("one", UserMessage("hello"))[0] for _ in range(50)] == list(range(1, 51))
@@ -511,8 +511,8 @@ def test_a_store_with_a_rollback_journal_takes_any_number_of_writes(
 def test_a_store_behind_a_symbolic_link_takes_any_number_of_writes(
     opened: Callable[..., StateStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer_module, "PAGES_BETWEEN_CHECKPOINTS", 100)
-    monkeypatch.setattr(writer_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
+    monkeypatch.setattr(upkeep_module, "PAGES_BETWEEN_CHECKPOINTS", 100)
+    monkeypatch.setattr(upkeep_module, "COMMITS_BETWEEN_CHECKPOINTS", 1)
     (tmp_path / "real").mkdir()
     (tmp_path / "link.db").symlink_to(tmp_path / "real" / "real.db")
     store = opened(tmp_path / "link.db", durability="relaxed")

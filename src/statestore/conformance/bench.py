@@ -191,7 +191,9 @@ class Bench:
                 lambda: _first(store.for_user("u").watch("s", after="x")),
             ],
             "backup": [lambda: store.backup(copy)],
+            "repair": [lambda: store.check(repair=True)],
             "group": [],
+            "wake": [],
         }
         await store.save_json("notes", "n", 1)
         for attempt in attempts[capability]:

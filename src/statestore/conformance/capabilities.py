@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from statestore.engine import Engine, SearchQuery
 from statestore.terms import Term
 
-Capability = Literal["search", "watch", "group", "backup"]
+Capability = Literal["search", "watch", "wake", "group", "backup", "repair"]
 
 OPTIONAL_CALLS: Final[dict[Capability, dict[str, tuple[tuple[Any, ...], dict[str, Any]]]]] = {
     "search": {"search_sessions": ((SearchQuery((Term(("word",)),)),), {}), "update_search_index": ((), {})},
@@ -15,6 +15,8 @@ OPTIONAL_CALLS: Final[dict[Capability, dict[str, tuple[tuple[Any, ...], dict[str
         "change_cursor": ((), {}),
         "read_changes": (("cursor",), {"session_id": "s", "user_id": "u", "limit": 5}),
     },
+    "wake": {"wait_for_changes": (("cursor", 0.1), {})},
+    "repair": {"repair": ((), {})},
     "group": {"commit_group": (([],), {})},
     "backup": {"backup": (("path",), {})},
 }

@@ -8,7 +8,7 @@ from statestore.conformance.bench import Bench
 from statestore.conformance.changes import created, document_of, everything_in, put
 from statestore.conformance.contract import Contract, case
 from statestore.engine import DeleteCategory, DeleteDocument, DeleteSession, DocumentQuery, Outcome, PutDocument
-from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo
+from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo, DocumentKind
 
 BIG: Final = 5_000_000
 
@@ -162,6 +162,49 @@ class DocumentCases(Contract):
             for kind in (("bin", "json", "md") if name == "a" else ("md",))
         ]
         assert await bench.engine.list_documents(DocumentQuery("notes")) == expected
+
+    @case
+    async def test_pages_of_documents_make_the_whole(self, bench: Bench) -> None:
+        """However large the pages, together they are the listing: each document once, in code point order."""
+        names = ["b", "a", "B", "a b", "a.b", "a.", "ä", "\uff5e", "\U0001f600", "10", "9", "a\u0301"]
+        for name in names:
+            for kind in DOCUMENT_KINDS if name in ("a", "9", "\U0001f600") else DOCUMENT_KINDS[:1]:
+                await bench.commit(put(name, b"12", kind=kind))
+        await bench.commit(PutDocument("notes/sub", "a", "md", b""))
+        await bench.commit(PutDocument("note", "z", "md", b""))
+        whole = await bench.engine.list_documents(DocumentQuery("notes"))
+        assert len(whole) == len(names) + 6
+        for size in (1, 2, 5, len(whole) - 1, len(whole), len(whole) + 1, 2**80):
+            paged: list[DocumentInfo] = []
+            page = await bench.engine.list_documents(DocumentQuery("notes", limit=size))
+            while page:
+                assert len(page) <= size
+                paged += page
+                after = (page[-1].name, page[-1].kind)
+                page = await bench.engine.list_documents(DocumentQuery("notes", after=after, limit=size))
+            assert paged == whole, f"{size=}"
+        assert await bench.engine.list_documents(DocumentQuery("notes", limit=0)) == []
+
+    @case
+    async def test_a_page_of_documents_goes_on_after_one_that_is_gone(self, bench: Bench) -> None:
+        """A listing goes on after a document that was deleted, or never was, and without a limit to its end."""
+        for name in ("a", "b", "c"):
+            for kind in DOCUMENT_KINDS:
+                await bench.commit(put(name, kind=kind))
+        await bench.commit(DeleteDocument("notes", "b", "json"))
+        places: tuple[tuple[tuple[str, DocumentKind], str], ...] = (
+            (("b", "json"), "b.md c.bin c.json c.md"),
+            (("b", "bin"), "b.md c.bin c.json c.md"),
+            (("a ", "md"), "b.bin b.md c.bin c.json c.md"),
+            (("A", "md"), "a.bin a.json a.md b.bin b.md c.bin c.json c.md"),
+            (("c", "md"), ""),
+            (("z", "bin"), ""),
+        )
+        for after, expected in places:
+            found = await bench.engine.list_documents(DocumentQuery("notes", after=after))
+            assert [f"{info.name}.{info.kind}" for info in found] == expected.split()
+            first = await bench.engine.list_documents(DocumentQuery("notes", after=after, limit=1))
+            assert first == found[:1]
 
     @case
     async def test_categories_are_those_that_hold_documents(self, bench: Bench) -> None:

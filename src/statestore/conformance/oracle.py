@@ -57,6 +57,11 @@ class Kept:
         self.records.append(copy.deepcopy(told))
         return True
 
+    def refuses(self, told: Told) -> bool:
+        """Whether a record asks for a number that is taken, and has no key that is here already."""
+        is_known = told.key is not None and any(record.key == told.key for record in self.records)
+        return not is_known and told.seq is not None and told.seq < self.next_seq
+
     def touch(self, updated: str) -> None:
         """``updated`` never goes back."""
         self.updated = max(self.updated, updated, key=instant)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+import pytest
+
 from statestore.conformance.bench import Bench
 from statestore.conformance.changes import (
     Line,
@@ -13,8 +15,10 @@ from statestore.conformance.changes import (
     appended,
     created,
     event,
+    everything_in,
     lines_of,
     moment,
+    put,
     said_in,
     session_of,
     truncated,
@@ -22,6 +26,7 @@ from statestore.conformance.changes import (
 )
 from statestore.conformance.contract import Contract, case
 from statestore.engine import DeleteSession, NewRecord, SessionQuery
+from statestore.errors import InvalidValue
 
 CONVERSATION: Final = (
     user("u1", 1),
@@ -133,6 +138,63 @@ class RecordCases(Contract):
         assert [(await session_of(bench.engine, name)).next_seq for name in "stu"] == [20, 8, 4]
         for name, expected in (("s", 20), ("t", 8), ("u", 4)):
             assert (await bench.commit(appended(name, user("next"))))[0].seqs == (expected,)
+
+    @case
+    async def test_a_copy_made_in_pieces_keeps_its_numbers(self, bench: Bench) -> None:
+        """Records that are added with numbers keep them, gaps and keys included; those without go on from there."""
+        await bench.commit(created("s", user("a", 1, seq=2), agent("b", 2, seq=3)))
+        (outcome,) = await bench.commit(appended("s", event("t", "c", 3, seq=4), user("d", 0, key="k", seq=9)))
+        assert outcome.seqs == (4, 9)
+        await bench.reopen()
+        (outcome,) = await bench.commit(
+            appended("s", agent("e", 4), user("no", key="k", seq=1), user("f", 5, seq=15), agent("g", 6))
+        )
+        assert outcome.seqs == (10, 9, 15, 16)
+        expected = [
+            Line(2, "user", "a"),
+            Line(3, "agent", "b"),
+            Line(4, "t", "c"),
+            Line(9, "user", "d", "k"),
+            Line(10, "agent", "e"),
+            Line(15, "user", "f"),
+            Line(16, "agent", "g"),
+        ]
+        assert await lines_of(bench.engine, "s") == expected
+        await bench.crash()
+        assert await lines_of(bench.engine, "s") == expected
+        assert await lines_of(bench.engine, "s", after=4, before=15) == expected[3:5]
+        assert (await session_of(bench.engine, "s")).next_seq == 17
+        await bench.commit(truncated("s", 3, user("h", seq=30)))
+        assert [line.seq for line in await lines_of(bench.engine, "s")] == [2, 3, 30]
+
+    @case
+    async def test_a_number_that_is_taken_is_refused(self, bench: Bench) -> None:
+        """A number that was ever given out, or that does not rise, is refused before anything is written."""
+        await bench.commit(created("s", *CONVERSATION[:5]))
+        await bench.commit(truncated("s", 3))
+        before = await everything_in(bench.engine)
+        taken: tuple[tuple[NewRecord, ...], ...] = (
+            (user("x", seq=5),),
+            (user("x", seq=4),),
+            (user("x", seq=1),),
+            (user("x", seq=0),),
+            (user("x", seq=-1),),
+            (user("x", seq=6), user("y", seq=6)),
+            (user("x", seq=8), agent("y", seq=7)),
+            (user("x"), agent("y", seq=6)),
+            (user("x", key="k", seq=7), user("no", key="k"), event("t", "y", seq=7)),
+        )
+        for records in taken:
+            with pytest.raises(InvalidValue):
+                await bench.engine.commit([appended("s", *records)])
+            if bench.spans:
+                with pytest.raises(InvalidValue):
+                    await bench.engine.commit([put("n"), created("t"), appended("s", *records)])
+        for records in ((user("x", seq=0),), (user("x", seq=3), user("y", seq=3)), (user("x"), user("y", seq=20))):
+            with pytest.raises(InvalidValue):
+                await bench.engine.commit([created("t", *records, next_seq=20)])
+        assert await everything_in(bench.engine) == before
+        assert (await bench.commit(appended("s", user("x", seq=6))))[0].seqs == (6,)
 
     @case
     async def test_a_session_created_anew_starts_from_one(self, bench: Bench) -> None:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, Literal
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from statestore.conformance.changes import BOB, appended, created, event, put
+from statestore.conformance.changes import BOB, agent, appended, created, event, put, user
 from statestore.conformance.double import Double
-from statestore.conformance.oracle import Refused, Wish
+from statestore.conformance.oracle import Kept, Refused, Wish
 from statestore.conformance.session_rules import fates, ids, keys, kinds, moments, slots, texts, users
 from statestore.conformance.trial import CATEGORY, Trial, new_record, present, told_of
 from statestore.engine import (
     Change,
     DeleteDocument,
     DeleteSession,
+    DocumentQuery,
     NewRecord,
     PreconditionFailed,
     Requires,
 )
-from statestore.errors import DocumentConflict
+from statestore.errors import DocumentConflict, InvalidValue
 from statestore.pruning import PruneConfig
 from statestore.session import Session
 from statestore.stored import SessionSummary
@@ -33,6 +36,7 @@ seqs: Final = st.integers(0, 8)
 needs: Final = st.sampled_from(["", "", "absent", "present", "version", "old version", "owner", "other owner"])
 wishes: Final = st.tuples(st.sampled_from(["put", "drop", "begin", "note", "end"]), ids, needs, users)
 YEAR: Final = 24 * 365
+MOMENT: Final = datetime(2024, 5, 5, 5, 5, 5, 5, tzinfo=UTC)
 
 
 class StoreRules(Trial):
@@ -46,8 +50,11 @@ class StoreRules(Trial):
     def append(
         self, session_id: str, kind: str, text: str, key: str | None, moment: Any, viewer: str | None, fate: str
     ) -> None:
-        """Add two records without loading the session, one with a key."""
+        """Add two records without loading the session, one with a key; then some with numbers of their own."""
         self.run(self._append(session_id, kind, text, key, moment, viewer))
+        if moment is not None and session_id in self.oracle.sessions:
+            for gap in (-1, 3):
+                self.run(self._append_numbered(self.oracle.sessions[session_id], kind, f"{key}{gap}", gap))
         self.meet(fate)
 
     async def _append(
@@ -61,6 +68,23 @@ class StoreRules(Trial):
             told = [told_of(records[0], key), told_of(records[1])]
             assert seqs == self.oracle.append(kept, told)
             await self.settle(kept, earliest, *(record.timestamp_text for record in records))
+
+    async def _append_numbered(self, kept: Kept, kind: str, key: str, gap: int) -> None:
+        """Add a record with a number of its own, free or taken, and one that goes on from there."""
+        at = "2024-05-05T05:05:05.000005Z"
+        told = [told_of(new_record(kind, "numbered", MOMENT), key), told_of(new_record("user", "more", MOMENT))]
+        told[0].seq = kept.next_seq + gap
+        makers = {"user": user, "agent": agent}
+        make = makers.get(kind) or partial(event, kind)
+        records = [make("numbered", at, key=key, seq=told[0].seq), user("more", at)]
+        if kept.refuses(told[0]):
+            with pytest.raises(InvalidValue):
+                await self.bench.engine.commit([appended(kept.id, *records, at=at)])
+        else:
+            (outcome,) = await self.bench.engine.commit([appended(kept.id, *records, at=at)])
+            assert list(outcome.seqs) == self.oracle.append(kept, told)
+            kept.touch(at)
+            self.oracle.advance(kept, str(outcome.version))
 
     @rule(session_id=ids, to=seqs, viewer=viewers)
     def rewind(self, session_id: str, to: int, viewer: str | None) -> None:
@@ -182,7 +206,7 @@ class StoreRules(Trial):
         else:
             kept = self.oracle.sessions.get(name)
             version, owner = (kept.version, kept.user_id) if kept else (None, user_id)
-            wish.value = told_of(new_record("tool", "noted", datetime(2024, 5, 5, 5, 5, 5, 5, tzinfo=UTC)), "k1")
+            wish.value = told_of(new_record("tool", "noted", MOMENT), "k1")
         if needs in ("version", "old version"):
             wish.version = f"{version or 'none'}{needs.removesuffix('version')}"
         elif needs in ("owner", "other owner") and owner is not None:
@@ -213,8 +237,12 @@ class StoreRules(Trial):
 
     @rule(size=st.integers(1, 3), order=st.sampled_from(["updated", "id"]), user_id=st.none() | users, viewer=viewers)
     def page(self, size: int, order: Literal["updated", "id"], user_id: str | None, viewer: str | None) -> None:
-        """List in pages."""
+        """List in pages, sessions and documents."""
         self.run(self._page(size, order, user_id, viewer))
+        for kind in ("bin", "json", "md"):
+            query = DocumentQuery(CATEGORY, after=("d1", kind), limit=size)
+            found = [info.name for info in self.run(self.bench.engine.list_documents(query))]
+            assert found == [name for name in sorted(self.oracle.documents) if (name, "json") > ("d1", kind)][:size]
 
     async def _page(self, size: int, order: str, user_id: str | None, viewer: str | None) -> None:
         found: list[SessionSummary] = []

@@ -21,16 +21,20 @@ from statestore.conformance.preconditions import PreconditionCases
 from statestore.conformance.races import RaceCases
 from statestore.conformance.records import RecordCases
 from statestore.conformance.reopening import ReopeningCases
+from statestore.conformance.repairs import RepairCases
 from statestore.conformance.searching import SearchCases
 from statestore.conformance.users import UserCases
 from statestore.conformance.versions import VersionCases
+from statestore.conformance.waking import WakeCases
 from statestore.conformance.watching import WatchCases
 
 
 class EngineContract(  # pytest runs the last one first
     MachineCases,
     BackupCases,
+    RepairCases,
     GroupCases,
+    WakeCases,
     WatchCases,
     SearchCases,
     ReopeningCases,

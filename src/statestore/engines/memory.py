@@ -24,7 +24,7 @@ from statestore.engine import (
 )
 from statestore.engines.judging import Item, Present, check_batch, item_of, judge
 from statestore.engines.selecting import is_selected, select
-from statestore.errors import ReadOnlyStore, StoreUnavailable
+from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
 from statestore.jsontext import changed_members
 from statestore.labels import project_of, title_of
 from statestore.records import AGENT, USER
@@ -68,6 +68,24 @@ class _Session:
             self.fields.setdefault("opening", record.opening)
         self.next_seq = max(self.next_seq, seq + 1)
         return seq
+
+    def check_numbers(self, change: ChangeSession, *, is_new: bool) -> None:
+        """Raise `InvalidValue` if a record asks for a number that is taken."""
+        kept = change.truncate_after
+        keys = {key for key, seq in self.seq_of_key.items() if kept is None or seq <= kept}
+        free, next_seq = 1 if is_new else self.next_seq, self.next_seq
+        for record in change.append:
+            if record.key is not None and record.key in keys:
+                continue
+            seq = next_seq if record.seq is None else record.seq
+            if seq < free:
+                raise InvalidValue(
+                    f"session {self.id}: a record asks for number {seq}, and the first free one is {free}"
+                )
+            free = seq + 1
+            next_seq = max(next_seq, free)
+            if record.key is not None:
+                keys.add(record.key)
 
     def truncate(self, after: int) -> None:
         self.records = [record for record in self.records if record.seq <= after]
@@ -148,6 +166,7 @@ class MemoryEngine:
         check_batch(batch)
         with self._lock:
             judge(batch, self._find)
+            self._check_numbers(batch)
             return [self._apply(change) for change in batch]
 
     def _find(self, item: Item) -> Present | None:
@@ -156,6 +175,15 @@ class MemoryEngine:
             return Present(session.version, session.new.user_id, session.new.created) if session else None
         document = self._documents.get(item[1:])  # type: ignore[arg-type]
         return Present(document.version) if document else None
+
+    def _check_numbers(self, batch: Sequence[Change]) -> None:
+        for change in batch:
+            if isinstance(change, ChangeSession) and any(record.seq is not None for record in change.append):
+                session = self._sessions.get(change.id)
+                if session is not None:
+                    session.check_numbers(change, is_new=False)
+                elif change.create is not None:
+                    _Session(change.id, change.create, change.updated).check_numbers(change, is_new=True)
 
     def _apply(self, change: Change) -> Outcome:
         present = None if isinstance(change, DeleteCategory) else self._find(item_of(change))
@@ -217,8 +245,9 @@ class MemoryEngine:
                 DocumentInfo(document.category, document.name, document.kind, len(document.body))
                 for document in self._documents.values()
                 if document.category == query.category
+                and (query.after is None or (document.name, document.kind) > query.after)
             ]
-        return sorted(found, key=lambda info: (info.name, info.kind))
+        return sorted(found, key=lambda info: (info.name, info.kind))[: query.limit]
 
     async def list_categories(self, prefix: str = "") -> list[str]:
         with self._lock:

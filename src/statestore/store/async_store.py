@@ -7,11 +7,14 @@ from collections.abc import Generator
 from contextlib import AsyncExitStack
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from statestore.engine import (
     BacksUp,
     DeleteSession,
     Engine,
     PreconditionFailed,
+    Repairs,
     Requires,
     Searches,
     SessionQuery,
@@ -139,9 +142,14 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
             await cast("Searches", self._engine).update_search_index()
         return erased
 
-    async def check(self) -> list[Problem]:
-        """Look at everything that is stored; what is wrong, where, and what to do. Changes nothing."""
-        return await self._engine.check()
+    async def check(self, *, repair: bool = False) -> list[Problem]:
+        """Look at everything that is stored; what is wrong, where, and what to do. Changes nothing.
+
+        ``repair=True`` first mends what can be mended without losing anything; what it mended comes first, and is
+        marked with ``is_repaired``.
+        """
+        mended = await cast("Repairs", capable(self._engine, "repair")).repair() if repair else []
+        return [replace(problem, is_repaired=True) for problem in mended] + await self._engine.check()
 
     async def backup(self, to: str | os.PathLike[str]) -> None:
         """Copy the store to a new file while it is in use; the copy is of one moment, and was read back and checked."""

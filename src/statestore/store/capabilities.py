@@ -8,9 +8,10 @@ from statestore.engine import Engine
 from statestore.errors import NotSupported
 
 _OFFERED_BY: Final = {
-    "search_sessions": "sqlite: and file:",
-    "read_changes": "sqlite: and file:",
-    "backup": "sqlite:",
+    "search_sessions": "sqlite:, postgresql: and file: do",
+    "read_changes": "sqlite:, postgresql:, valkey: and file: do",
+    "backup": "sqlite: does",
+    "repair": "valkey: does, on a cluster",
 }
 
 
@@ -18,5 +19,5 @@ def capable(engine: Engine, method: str) -> object:
     """The engine, if it has the method; `NotSupported` otherwise."""
     if not hasattr(engine, method):
         name = method.replace("read_changes", "watch")
-        raise NotSupported(f"{engine.url} does not offer {name}: {_OFFERED_BY[method]} do")
+        raise NotSupported(f"{engine.url} does not offer {name}: {_OFFERED_BY[method]}")
     return engine

@@ -230,8 +230,8 @@ class StateStore(Sessions):
     def erase_user(self, user_id: str) -> int:
         return step(self._store.erase_user(user_id))
 
-    def check(self) -> list[Problem]:
-        return step(self._store.check())
+    def check(self, *, repair: bool = False) -> list[Problem]:
+        return step(self._store.check(repair=repair))
 
     def backup(self, to: str | os.PathLike[str]) -> None:
         return step(self._store.backup(to))

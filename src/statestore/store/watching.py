@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Final, cast
 
-from statestore.engine import Watches
+from statestore.engine import Wakes, Watches
 from statestore.errors import InvalidCursor
 from statestore.names import check_session_id
 from statestore.notices import Notice, notice_of
@@ -16,6 +16,8 @@ from statestore.store.searching import SessionSearcher
 SHORTEST_PAUSE: Final = 0.005
 LONGEST_PAUSE: Final = 0.1
 """Seconds between two looks: longer the longer nothing happens, and no longer than anybody would notice."""
+LONGEST_WAIT: Final = 10.0
+"""Seconds after which we look even though the engine did not wake us."""
 
 
 class SessionWatcher(SessionSearcher):
@@ -48,10 +50,17 @@ class SessionWatcher(SessionSearcher):
                     told = notice_of(notice)
                 yield told
             if page.cursor == cursor:
-                await self._host.pause(pause)
+                await self._wait(cursor, pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
             else:
                 cursor, pause = page.cursor, SHORTEST_PAUSE
+
+    async def _wait(self, cursor: str, pause: float) -> None:
+        """Wait until something happens, or for a while if the engine cannot tell."""
+        if hasattr(self._engine, "wait_for_changes"):
+            await cast("Wakes", self._engine).wait_for_changes(cursor, LONGEST_WAIT)
+        else:
+            await self._host.pause(pause)
 
     def _watched(self) -> Watches:
         return cast("Watches", capable(self._engine, "read_changes"))

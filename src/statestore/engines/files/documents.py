@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
+from itertools import islice
 
 from statestore.engines.files.directory import OWN, Directory
 from statestore.engines.files.identity import Identity
@@ -27,24 +28,35 @@ def document_from(category: str, name: str, kind: DocumentKind, body: Pieces, st
     return Document(category, name, kind, body.joined(), version_text(Identity.of(status), body.crc32()))
 
 
-def documents_in(directory: Directory, category: str) -> list[DocumentInfo]:
-    """The documents of a category, by name, then kind."""
+def documents_in(
+    directory: Directory, category: str, *, after: tuple[str, DocumentKind] | None = None, limit: int | None = None
+) -> list[DocumentInfo]:
+    """The documents of a category, by name, then kind; of these, so many that come after a certain one."""
     with directory.category(category) as fd:
         if fd is None:
             return []
-        found = [info for entry in _files(fd) if (info := _info(category, entry)) is not None]
-    return sorted(found, key=lambda info: (info.name, info.kind))
+        named = [(*name, entry) for entry in _files(fd) if (name := _document_name(category, entry)) is not None]
+        if after is not None:
+            named = [item for item in named if item[:2] > after]
+        named.sort(key=lambda item: item[:2])
+        infos = (info for item in named if (info := _info(category, *item)) is not None)
+        return list(islice(infos, len(named) if limit is None else min(limit, len(named))))
 
 
-def _info(category: str, entry: os.DirEntry[str]) -> DocumentInfo | None:
+def _document_name(category: str, entry: os.DirEntry[str]) -> tuple[str, DocumentKind] | None:
+    """The name and kind of the document that a file holds, if it holds one."""
     kind = document_kind(entry.name)
     if kind is None:
         return None
     if not is_unicode(entry.name):
         log.warning("%s/%r is left out of the listing: its name is not Unicode", category, entry.name)
         return None
+    return entry.name[: -len(kind) - 1], kind
+
+
+def _info(category: str, name: str, kind: DocumentKind, entry: os.DirEntry[str]) -> DocumentInfo | None:
     try:
-        return DocumentInfo(category, entry.name[: -len(kind) - 1], kind, entry.stat(follow_symlinks=False).st_size)
+        return DocumentInfo(category, name, kind, entry.stat(follow_symlinks=False).st_size)
     except FileNotFoundError:
         return None  # deleted between the scan and the look at it
 

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Raw
 
 from statestore.engine import SESSION_FIELDS, ChangeSession, NewRecord
+from statestore.engines.files.kept_notes import with_notes_of
+from statestore.errors import InvalidValue, NotSupported
 from statestore.jsontext import changed_members, joined_array, joined_members, members, pretty
 from statestore.names import RESERVED_METADATA_KEY
 from statestore.records import bodies_of, column_of, decode_body
 from statestore.seedform import layout
 from statestore.seedform.notes import LETTERS, NOTED, Notes, known_keys
 from statestore.seedform.pieces import Edit, in_text_order
-from statestore.seedform.render import session_json
+from statestore.seedform.render import notes_for, session_json
 from statestore.seedform.text import SessionText
-from statestore.stored import Records, SessionFields, StoredRecord, StoredSession
+from statestore.stored import Numbering, Records, SessionFields, StoredRecord, StoredSession
 from statestore.timestamps import moment_of, nanoseconds
 
 _encode = msgspec.json.Encoder().encode
+MAX_SEQ: Final = 2**62 - 2
+"""The highest number a record can have: the one after it must be one that notes can tell."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -32,16 +36,18 @@ def created(change: ChangeSession) -> tuple[SessionText, tuple[int, ...]]:
     records: list[StoredRecord] = []
     keys: dict[str, int] = {}
     seqs: list[int] = []
-    next_seq = new.next_seq
+    next_seq, free = new.next_seq, 1
     for record in change.append:
         seq = keys.get(record.key, 0) if record.key is not None else 0
         if not seq:
-            seq = next_seq if record.seq is None else record.seq
+            seq = _number_for(record, next_seq, free, change.id)
+            free = seq + 1
             records.append(StoredRecord(seq, record.kind, record.body, record.key))
             next_seq = max(next_seq, seq + 1)
             if record.key is not None:
                 keys[record.key] = seq
         seqs.append(seq)
+    _check_number(next_seq - 1, change.id)
     fields = {k: v for k, v in change.set_fields.items() if k in SESSION_FIELDS}
     stored = StoredSession(
         id=change.id,
@@ -53,7 +59,23 @@ def created(change: ChangeSession) -> tuple[SessionText, tuple[int, ...]]:
         metadata=changed_members(b"{}", change.set_metadata, change.unset_metadata),
         layout=new.layout,
     )
-    return SessionText(session_json(stored)), tuple(seqs)
+    return with_notes_of(new.layout, SessionText(session_json(stored))), tuple(seqs)
+
+
+def _number_for(record: NewRecord, next_seq: int, free: int, session_id: str) -> int:
+    """The number of a record: the next one, or its own, if that is free."""
+    seq = next_seq if record.seq is None else record.seq
+    if seq < free:
+        raise InvalidValue(f"session {session_id}: a record asks for number {seq}, and the first free one is {free}")
+    _check_number(seq, session_id)
+    return seq
+
+
+def _check_number(seq: int, session_id: str) -> None:
+    if seq > MAX_SEQ:
+        raise NotSupported(
+            f"session {session_id}: a session file has sequence numbers up to {MAX_SEQ}, and {seq} is beyond"
+        )
 
 
 def changed(old: SessionText, change: ChangeSession) -> tuple[SessionText, tuple[int, ...]]:
@@ -99,13 +121,13 @@ class _Additions:
         keys = self._known_keys(old, records)
         noted_keys = dict(old.notes.keys)
         counts = list(old.counts)
-        numbers: list[tuple[int, int]] = []
+        added: list[tuple[int, int, NewRecord]] = []
         for record in records:
             if record.key is not None and record.key in keys:
                 seqs.append(keys[record.key])
                 continue
             column = column_of(record.kind)
-            seq = next_seq if record.seq is None else record.seq
+            seq = _number_for(record, next_seq, next_seq, old.id)
             moment = moment_of(record.timestamp_ns)
             is_told_by_time = is_told_by_time and seq == next_seq and moment > self.latest
             self.latest = moment
@@ -114,7 +136,7 @@ class _Additions:
                 timestamp = decode_body(record.kind, record.body).timestamp_text
                 noted_keys[record.key] = (LETTERS[column], counts[column], timestamp)
             self._new.append(_Addition(column, record.body))
-            numbers.append((column, seq))
+            added.append((column, seq, record))
             counts[column] += 1
             next_seq = max(next_seq, seq + 1)
             seqs.append(seq)
@@ -122,7 +144,7 @@ class _Additions:
         self.counts = (counts[0], counts[1], counts[2])
         has_events = any(column == 2 for column, _ in self._new)
         if not is_told_by_time:
-            self.notes = self._with_all_numbers(old, numbers, next_seq)
+            self.notes = self._notes_of_all(old, added, next_seq)
             self.latest = _NEVER
         if has_events or noted_keys != old.notes.keys or self.notes:
             notes = self.notes or old.notes
@@ -141,13 +163,16 @@ class _Additions:
         return {key: numbers[column][place] for key, (column, place) in found.items()}
 
     @staticmethod
-    def _with_all_numbers(old: SessionText, numbers: Iterable[tuple[int, int]], next_seq: int) -> Notes:
-        """Notes that write down every number, for when the timestamps do not tell the order."""
+    def _notes_of_all(old: SessionText, added: Sequence[tuple[int, int, NewRecord]], next_seq: int) -> Notes:
+        """The notes that a session of all these records is created with: numbers where time does not tell them."""
         known = old.records.numbering
-        seqs = (list(known.users), list(known.agents), list(known.events))
-        for column, seq in numbers:
-            seqs[column].append(seq)
-        return msgspec.structs.replace(old.notes, seqs=seqs, next=next_seq)
+        numbers = (list(known.users), list(known.agents), list(known.events))
+        users, agents, events = old.records.decoded()
+        columns: tuple[list[Any], list[Any], list[Any]] = (list(users), list(agents), list(events))
+        for column, seq, record in added:
+            numbers[column].append(seq)
+            columns[column].append(decode_body(record.kind, record.body))
+        return notes_for(columns, Numbering(*numbers), memoryview(b"[]"), next_seq)
 
     @property
     def lists(self) -> list[str]:

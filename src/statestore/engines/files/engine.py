@@ -147,6 +147,7 @@ class FilesEngine:
         records = image.text.records
         if after is not None or before is not None or last is not None:
             records = Records.of(_window(records.in_order(), after, before, last))
+        layout = image.layout
         image.text.forget_records()
         return StoredSession(
             id=image.text.id,
@@ -156,7 +157,7 @@ class FilesEngine:
             next_seq=image.text.next_seq(),
             message_count=image.text.counts[0],
             metadata=image.text.metadata,
-            layout=image.text.layout,
+            layout=layout,
         )
 
     async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
@@ -190,7 +191,7 @@ class FilesEngine:
 
     async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
         with self._scanning():
-            return documents_in(self._directory, query.category)
+            return documents_in(self._directory, query.category, after=query.after, limit=query.limit)
 
     async def list_categories(self, prefix: str = "") -> list[str]:
         with self._scanning():

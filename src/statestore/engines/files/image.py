@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import Final
 
 from statestore.engines.files.identity import Expected, Identity
+from statestore.engines.files.kept_notes import layout_with_notes
 from statestore.engines.forking import forget_after_fork
 from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
@@ -67,15 +68,23 @@ class FileVersion:
 class SessionImage:
     """One state of one session file."""
 
-    __slots__ = ("body", "expected", "identity", "status", "text", "version")
+    __slots__ = ("_layouts", "body", "expected", "identity", "status", "text", "version")
 
     def __init__(self, body: Pieces, status: os.stat_result, text: SessionText, *, is_ours: bool = False) -> None:
+        self._layouts: tuple[bytes | None, ...] = ()
         self.body = body
         self.status = status
         self.expected = Expected(body, status if is_ours else None)
         self.identity = Identity.of(status)
         self.text = text
         self.version = FileVersion(self.identity, body)
+
+    @property
+    def layout(self) -> bytes | None:
+        """The session's layout, as it travels; worked out once."""
+        if not self._layouts:
+            self._layouts = (layout_with_notes(self.text),)
+        return self._layouts[0]
 
 
 class ImageCache:

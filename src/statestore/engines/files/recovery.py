@@ -98,7 +98,9 @@ class Recovery:
         there = {said_in(record.kind, record.body) for record in text.records.in_order()}
         if change.append and all(said_in(record.kind, record.body) in there for record in change.append):
             return None
-        return changed(text, change)[0].pieces
+        # A number that was free then may be taken now.
+        unnumbered = tuple(msgspec.structs.replace(record, seq=None) for record in change.append)
+        return changed(text, msgspec.structs.replace(change, append=unnumbered))[0].pieces
 
     def clean_up(self) -> None:
         """Finish what a crashed writer began, and remove the temporary files it left."""

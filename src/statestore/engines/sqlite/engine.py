@@ -30,6 +30,7 @@ from statestore.engines.sqlite.indexing import has_index, has_seen, index_some, 
 from statestore.engines.sqlite.migrating import MIGRATIONS, check_schema, migrate
 from statestore.engines.sqlite.pool import ConnectionPool
 from statestore.engines.sqlite.turns import Turnstile
+from statestore.engines.sqlite.upkeep import Upkeep
 from statestore.engines.sqlite.watching import present_cursor, read_changes
 from statestore.engines.sqlite.writer import Writer
 from statestore.engines.usage import Usage
@@ -80,7 +81,8 @@ class SqliteEngine:
         self._read_only = read_only
         self._pool = ConnectionPool(self._file.connect, lambda: self._file.identity)
         self._turns = Turnstile(self._path, timeout)
-        self._writer = Writer(self._file, self._pool, self._turns, changes_kept=changes_kept)
+        self._upkeep = Upkeep(self._file, self._turns, changes_kept=changes_kept)
+        self._writer = Writer(self._file, self._pool, self._turns, self._upkeep)
         self._usage = Usage(self.url)
 
     @property
@@ -102,7 +104,7 @@ class SqliteEngine:
                         self._file.mark_as_ours(connection)
                         self._file.set_journal(connection)
                         migrate(connection, self._path)
-                        self._writer.tidy_up_after_others(connection)
+                        self._upkeep.tidy_after_others(connection)
             except BaseException:
                 self._let_go()
                 raise
@@ -191,7 +193,7 @@ class SqliteEngine:
         return self._read(lambda connection: reading.get_document(connection, category, name, kind))
 
     async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
-        return self._read(lambda connection: reading.list_documents(connection, query.category))
+        return self._read(lambda connection: reading.list_documents(connection, query))
 
     async def list_categories(self, prefix: str = "") -> list[str]:
         return self._read(lambda connection: reading.list_categories(connection, prefix))

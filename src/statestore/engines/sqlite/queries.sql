@@ -100,7 +100,7 @@ SELECT seq, key FROM keys WHERE number = ? AND seq BETWEEN ? AND ?;
 SELECT body, version FROM documents WHERE category = ? AND name = ? AND kind = ?;
 
 -- name: documents
-SELECT name, kind, length(body) FROM documents WHERE category = ? ORDER BY name, kind;
+SELECT name, kind, length(body) FROM documents WHERE category = ? AND (name, kind) > (?, ?) ORDER BY name, kind LIMIT ?;
 
 -- name: categories
 SELECT DISTINCT category FROM documents ORDER BY category;

@@ -7,6 +7,7 @@ from typing import Final, cast
 
 import msgspec
 
+from statestore.engine import DocumentQuery
 from statestore.engines.snapshots import snapshot
 from statestore.engines.sqlite.places import number_of, places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
@@ -15,6 +16,8 @@ from statestore.jsontext import members
 from statestore.records import RecordPieces
 from statestore.stored import Document, DocumentInfo, DocumentKind, Numbering, Records, SessionFields, StoredSession
 from statestore.timestamps import nanoseconds
+
+_NO_LIMIT: Final = 2**62
 
 PIECE: Final = 300
 """How many records are joined at once: what fits into the processor's cache is joined and decoded faster."""
@@ -117,10 +120,11 @@ def get_document(connection: sqlite3.Connection, category: str, name: str, kind:
     return Document(category, name, kind, *row) if row else None
 
 
-def list_documents(connection: sqlite3.Connection, category: str) -> list[DocumentInfo]:
+def list_documents(connection: sqlite3.Connection, query: DocumentQuery) -> list[DocumentInfo]:
     """What a category holds, by name, then kind."""
-    rows = connection.execute(SQL["documents"], (category,))
-    return [DocumentInfo(category, name, cast("DocumentKind", kind), size) for name, kind, size in rows]
+    limit = _NO_LIMIT if query.limit is None else min(query.limit, _NO_LIMIT)
+    rows = connection.execute(SQL["documents"], (query.category, *(query.after or ("", "")), limit))
+    return [DocumentInfo(query.category, name, cast("DocumentKind", kind), size) for name, kind, size in rows]
 
 
 def list_categories(connection: sqlite3.Connection, prefix: str) -> list[str]:

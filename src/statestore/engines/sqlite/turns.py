@@ -2,7 +2,8 @@
 
 Two lock files make a turnstile. Who wants to write waits at the gate; who is through the gate waits for the turn.
 So whoever has just written cannot be first again while others wait. For a moment it may, though: handing over costs
-more than writing, so a process goes on until its share of time is used up.
+more than writing, so a process goes on until its share of time is used up. When it lets go in between, it notes in the
+lock file for how long it may yet come back, and whoever is next does not even try before.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import os
 import threading
 import time
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from queue import SimpleQueue
+from struct import Struct
 from typing import Final
 
 from statestore.engines.forking import forget_after_fork
@@ -21,7 +23,14 @@ from statestore.errors import StoreUnavailable
 
 SHARE: Final = 0.004
 """Seconds that a process may go on for before it queues up again."""
+PAUSE: Final = 0.0005
+"""Seconds that a process may pause within its share without losing the turn."""
+NAP: Final = 0.0002
+LONGEST_NAP: Final = 0.005
+"""How long the first in line sleeps between two looks at a turn that is in use: longer and longer."""
 
+_MOMENT: Final = Struct("d")
+_COUNT: Final = Struct("I")
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -34,6 +43,8 @@ class Turnstile:
         self._gate = self._turn = -1
         self._share_ends = 0.0
         self._queue: _Queue | None = None
+        self.is_fresh = True
+        """Whether the share that this turn is part of has just begun: others may have written before it."""
         self.mutex = threading.Lock()
         """Held by the thread whose turn it is, or who waits for it."""
         forget_after_fork(self)
@@ -69,7 +80,8 @@ class Turnstile:
         """With the mutex held: wait for the turn; `StoreUnavailable` if others do not let go in time."""
         if self._turn < 0:  # in a child process, for the first time
             self.open()
-        if self._goes_on() or self._is_first():
+        self.is_fresh = not self._goes_on()
+        if not self.is_fresh or self._is_first():
             return
         if self._queue is None:
             self._queue = _Queue(self._path)
@@ -89,7 +101,7 @@ class Turnstile:
         if not _try(self._gate):
             return False
         try:
-            if not _try(self._turn):
+            if _reserved_for(self._turn) > 0 or not _try(self._turn):
                 return False
         finally:
             fcntl.flock(self._gate, fcntl.LOCK_UN)
@@ -97,11 +109,22 @@ class Turnstile:
         return True
 
     def hand_on(self) -> None:
-        """Let others write. Harmless if the turn was not ours."""
+        """Let others write, at once or when we do not come back. Harmless if the turn was not ours."""
         if self._turn >= 0:
+            _note(self._turn, _MOMENT.pack(min(time.monotonic() + PAUSE, self._share_ends)), 0)
             fcntl.flock(self._turn, fcntl.LOCK_UN)
         if self._queue is not None:
             self._queue.hand_on()
+
+    def rounds(self) -> int:
+        """How often the log was written back, by anybody; the number means nothing but that."""
+        return _COUNT.unpack(os.pread(self._turn, _COUNT.size, _MOMENT.size).ljust(_COUNT.size, b"\0"))[0]
+
+    def begin_round(self) -> int:
+        """Note that the log is written back; the new number."""
+        count = (self.rounds() + 1) % 2**32
+        _note(self._turn, _COUNT.pack(count), _MOMENT.size)
+        return count
 
     @contextmanager
     def turn(self) -> Generator[None]:
@@ -167,7 +190,7 @@ class _Queue:
     def _stand_in_line(self) -> None:
         while (request := self._requests.get()) is not None:
             fcntl.flock(self._gate, fcntl.LOCK_EX)
-            fcntl.flock(self._turn, fcntl.LOCK_EX)
+            _wait_for(self._turn)
             fcntl.flock(self._gate, fcntl.LOCK_UN)
             with request.lock:
                 if request.is_given_up:
@@ -184,3 +207,26 @@ def _try(fd: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _wait_for(turn: int) -> None:
+    """For the first in line: take the turn as soon as nobody has it or may come back to it."""
+    nap = NAP
+    while True:
+        reserved = _reserved_for(turn)
+        if reserved <= 0 and _try(turn):
+            return
+        time.sleep(reserved if reserved > 0 else nap)
+        nap = min(nap * 1.2, LONGEST_NAP)
+
+
+def _note(turn: int, content: bytes, place: int) -> None:
+    with suppress(OSError):  # on a full disk others wait for less or write back more: nothing is lost
+        os.pwrite(turn, content, place)
+
+
+def _reserved_for(turn: int) -> float:
+    """For how many more seconds the turn belongs to whoever had it last."""
+    noted = os.pread(turn, _MOMENT.size, 0)
+    seconds = _MOMENT.unpack(noted)[0] - time.monotonic() if len(noted) == _MOMENT.size else 0.0
+    return seconds if seconds <= PAUSE else 0.0  # else it is of another clock: the machine was started anew

@@ -1,8 +1,7 @@
-"""The one place of a store that writes: in turn with other processes, in groups, and the log kept short."""
+"""The one place of a store that writes: in turn with other processes, and in groups."""
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -12,38 +11,26 @@ from statestore.engine import PreconditionFailed
 from statestore.engines.sqlite.connecting import DatabaseFile
 from statestore.engines.sqlite.failures import explanation, is_lock_timeout
 from statestore.engines.sqlite.gathering import Batch, Gathering, Result, Slot
-from statestore.engines.sqlite.indexing import last_change
 from statestore.engines.sqlite.pool import ConnectionPool
-from statestore.engines.sqlite.statements import SQL
 from statestore.engines.sqlite.turns import Turnstile
+from statestore.engines.sqlite.upkeep import PAGE, Upkeep
 from statestore.engines.sqlite.writing import Transaction
 from statestore.errors import StateStoreError
 
 T = TypeVar("T")
-log = logging.getLogger("statestore")
 
-PAGES_BETWEEN_CHECKPOINTS: Final = 1000
-"""About how long the log becomes before it is written back: a file that is overwritten is flushed faster than one that
-grows. Commits of many batches write many pages, so that there are also to be some commits in between.
-"""
-COMMITS_BETWEEN_CHECKPOINTS: Final = 100
-LARGE: Final = 32 * 1024 * 1024
-"""Bytes in the log from which on it is worth writing back."""
-PAGE: Final = 4096
 PAGES_OF_A_STEP: Final = 250
 """About how many pages a step of indexing writes."""
-PATIENCE_WITH_READERS_MS: Final = 100
 
 
 class Writer:
     """Makes batches of changes, durably."""
 
-    def __init__(self, file: DatabaseFile, pool: ConnectionPool, turns: Turnstile, *, changes_kept: int) -> None:
+    def __init__(self, file: DatabaseFile, pool: ConnectionPool, turns: Turnstile, upkeep: Upkeep) -> None:
         self._file = file
         self._pool = pool
         self._turns = turns
-        self._changes_kept = changes_kept
-        self._pages = self._commits = 0
+        self._upkeep = upkeep
         self._gathering = Gathering(self._make)
 
     def commit(self, batches: Sequence[Batch]) -> list[Result]:
@@ -69,8 +56,10 @@ class Writer:
         connection = self._pool.lend()
         is_sound = False
         try:
+            if self._turns.is_fresh:
+                self._upkeep.note_others(connection)
             self._make_together(connection, slots)
-            self._tidy_if_due(connection)
+            self._upkeep.tidy_if_due(connection)
             is_sound = True
         finally:
             self._pool.give_back(connection, is_sound=is_sound)
@@ -98,7 +87,7 @@ class Writer:
             results = self._written(transaction, slots)
             cursor.execute("COMMIT")
             _settle(slots, results)
-            self._pages += 2 + 3 * len(slots) + transaction.bytes // PAGE
+            self._upkeep.note_commit(2 + 3 * len(slots) + transaction.bytes // PAGE, transaction.changes)
         except BaseException as error:
             if connection.in_transaction:
                 with suppress(sqlite3.Error):
@@ -135,47 +124,9 @@ class Writer:
             connection.execute("BEGIN IMMEDIATE")
             result = work(connection)
             connection.execute("COMMIT")
-            self._pages += PAGES_OF_A_STEP
-            self._tidy_if_due(connection)
+            self._upkeep.note_commit(PAGES_OF_A_STEP)
+            self._upkeep.tidy_if_due(connection)
             return result
-
-    # -- keeping the file in order
-
-    def tidy_up_after_others(self, connection: sqlite3.Connection) -> None:
-        """When a store is opened, with the turn held: do what processes that did not live long enough left undone."""
-        oldest, last = connection.execute(SQL["changes_kept"]).fetchone()
-        has_old_changes = last is not None and last - oldest > self._changes_kept + PAGES_BETWEEN_CHECKPOINTS
-        if has_old_changes or self._file.log_size() > LARGE:
-            self._tidy(connection)
-
-    def _tidy_if_due(self, connection: sqlite3.Connection) -> None:
-        """When enough was written, tidy up."""
-        self._commits += 1
-        is_due = self._pages >= PAGES_BETWEEN_CHECKPOINTS and self._commits >= COMMITS_BETWEEN_CHECKPOINTS
-        if is_due or self._pages * PAGE >= LARGE:
-            self._pages = self._commits = 0
-            self._tidy(connection)
-
-    def _tidy(self, connection: sqlite3.Connection) -> None:
-        """With the turn held: forget old changes, write the log back.
-
-        What was committed before stays committed, so whatever fails here is nobody's failure, and is tried again.
-        """
-        try:
-            connection.execute(SQL["forget_changes"], (last_change(connection) - self._changes_kept,))
-            self._checkpoint(connection)
-        except (sqlite3.Error, OSError) as error:
-            log.warning("%s could not be tidied up, and will be later: %s", self._file.path, error)
-
-    def _checkpoint(self, connection: sqlite3.Connection) -> None:
-        """Write the log back into the file. We hold the turn: a log that is begun anew beside a writer is not safe
-        before SQLite 3.51.3. A log that has become large is cut, if readers let go of it in a moment.
-        """
-        connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        if self._file.log_size() > 2 * LARGE:
-            connection.execute(f"PRAGMA busy_timeout={PATIENCE_WITH_READERS_MS}")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            connection.execute(f"PRAGMA busy_timeout={int(self._file.timeout * 1000)}")
 
 
 def _settle(slots: list[Slot], results: list[Result]) -> None:

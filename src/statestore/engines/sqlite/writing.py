@@ -27,7 +27,7 @@ from statestore.engines.judging import Item, Present, judge
 from statestore.engines.sqlite.headers import Header
 from statestore.engines.sqlite.places import MAX_SEQ, place_of
 from statestore.engines.sqlite.statements import SQL
-from statestore.errors import CorruptSession
+from statestore.errors import CorruptSession, InvalidValue
 from statestore.jsontext import changed_members
 from statestore.records import column_of
 
@@ -44,6 +44,8 @@ _FIELD_UPDATES = {
     )
 }
 
+_ChangeRow = tuple[int, int | None, int | None, int | None, int | None, str | None, str | None]
+
 
 class Transaction:
     """The writes of one transaction that somebody else begins and commits."""
@@ -53,11 +55,13 @@ class Transaction:
         self._execute_many = cursor.executemany
         self.bytes = 0
         """How much content was written."""
+        self.changes = 0
+        """How many changes were noted."""
         self._headers: dict[str, Header | None] = {}
         self._touched: dict[int, Header] = {}
         self._doomed: list[Header] = []
         self._records: list[tuple[int, int, str]] = []
-        self._changes: list[tuple[int, int | None, int | None, int | None, int | None, str | None, str | None]] = []
+        self._changes: list[_ChangeRow] = []
 
     def expect(self, batches: Iterable[Sequence[Change]]) -> None:
         """Look up all sessions that some batches name, in one go."""
@@ -83,7 +87,7 @@ class Transaction:
             self._execute_many(SQL["update_session"], [header.row() for header in self._touched.values()])
             self._touched = {}
         if self._changes:
-            self._execute_many(SQL["insert_change"], self._changes)
+            self._note_changes(self._changes)
             self._changes = []
 
     # -- looking
@@ -124,13 +128,14 @@ class Transaction:
     def _change_session(self, change: ChangeSession) -> Outcome:
         header = self._header(change.id)
         before = header.version if header else None
+        free = header.next_seq if header else 1
         is_header = bool(header is None or change.set_fields or change.set_metadata or change.unset_metadata)
         if header is None:
             assert change.create is not None
             header = self._create(change.id, change.create, change.updated)
         if change.truncate_after is not None:
             self._truncate(header, change.truncate_after)
-        seqs, first, last = self._append(header, change) if change.append else ((), None, None)
+        seqs, first, last = self._append(header, change, free) if change.append else ((), None, None)
         if change.set_fields:
             self._set_fields(header, change.set_fields)
         if change.set_metadata or change.unset_metadata:
@@ -166,14 +171,21 @@ class Transaction:
         self._execute(SQL["delete_records"], gone)
         self._execute(SQL["delete_keys_after"], (header.number, after))
 
-    def _append(self, header: Header, change: ChangeSession) -> tuple[tuple[int, ...], int | None, int | None]:
-        """Add records; the number of each, and the first and the last number that is new."""
+    def _append(
+        self, header: Header, change: ChangeSession, free: int
+    ) -> tuple[tuple[int, ...], int | None, int | None]:
+        """Add records, whose own numbers must be free; the number of each, and the first and the last that is new."""
         seqs: list[int] = []
         first = last = None
         for record in change.append:
             seq = None if record.key is None else self._seq_of_key(header, record.key)
             if seq is None:
                 seq = last = header.next_seq if record.seq is None else record.seq
+                if seq < free:
+                    raise InvalidValue(
+                        f"session {header.id}: a record asks for number {seq}, and the first free one is {free}"
+                    )
+                free = seq + 1
                 first = seq if first is None else first
                 column = column_of(record.kind)
                 self._records.append((place_of(header.number, seq), column, record.body.decode()))
@@ -230,7 +242,11 @@ class Transaction:
         for statement in ("delete_keys", "delete_extras", "delete_sessions"):
             self._execute_many(SQL[statement], runs)
         gone = [(header.number, None, None, None, None, header.id, header.user_id) for header in doomed]
-        self._execute_many(SQL["insert_change"], gone)
+        self._note_changes(gone)
+
+    def _note_changes(self, rows: Sequence[_ChangeRow]) -> None:
+        self._execute_many(SQL["insert_change"], rows)
+        self.changes += len(rows)
 
 
 def _kept(truncate_after: int | None) -> int | None:
