@@ -21,6 +21,10 @@ NAMES = [
     "AsyncStateStore",
     "AsyncUserStore",
     "Batch",
+    "CopyIncomplete",
+    "CopyProgress",
+    "CopyRefused",
+    "CopyReport",
     "CorruptData",
     "CorruptDocument",
     "CorruptSession",
@@ -59,6 +63,8 @@ NAMES = [
     "UserMessage",
     "UserStore",
     "WrongUser",
+    "async_copy_store",
+    "copy_store",
 ]
 
 

@@ -4,6 +4,7 @@
 A `Session` holds a conversation; ``store.save_session(session)`` sends what changed in it.
 """
 
+from statestore.copying import CopyIncomplete, CopyProgress, CopyRefused, CopyReport, async_copy_store, copy_store
 from statestore.engine import Engine
 from statestore.errors import (
     CorruptData,
@@ -44,6 +45,10 @@ __all__ = [
     "AsyncStateStore",
     "AsyncUserStore",
     "Batch",
+    "CopyIncomplete",
+    "CopyProgress",
+    "CopyRefused",
+    "CopyReport",
     "CorruptData",
     "CorruptDocument",
     "CorruptSession",
@@ -82,6 +87,8 @@ __all__ = [
     "UserMessage",
     "UserStore",
     "WrongUser",
+    "async_copy_store",
+    "copy_store",
 ]
 
 for _name in __all__:

@@ -13,6 +13,8 @@
     ├── CorruptData            stored bytes that cannot be understood
     │   ├── CorruptSession
     │   └── CorruptDocument
+    ├── CopyRefused            the target of a copy holds something else               (in ``copying``)
+    ├── CopyIncomplete         a copy could not read, or could not verify, everything  (in ``copying``)
     ├── NotSupported           the engine does not offer this
     ├── ReadOnlyStore          a write to a store that was opened for reading
     ├── StoreClosed            used after ``close``, or in a process that did not open it

@@ -17,6 +17,11 @@ _BUILT_IN: Final = {
     "memory": "statestore.engines.memory:open_url",
     "file": "statestore.engines.files:open_url",
     "sqlite": "statestore.engines.sqlite:open_url",
+    **dict.fromkeys(("postgresql", "postgres"), "statestore.engines.postgres:open_url"),
+    "valkey": "statestore.engines.valkey:open_valkey",
+    "valkeys": "statestore.engines.valkey:open_valkeys",
+    "redis": "statestore.engines.valkey:open_redis",
+    "rediss": "statestore.engines.valkey:open_rediss",
 }
 _DATABASE_FILE: Final = "statestore.engines.sqlite:open_file"
 _DATABASE_SUFFIXES: Final = (".db", ".sqlite", ".sqlite3")

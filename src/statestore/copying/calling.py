@@ -1,0 +1,82 @@
+"""`copy_store` and `async_copy_store`: the two faces of one copy."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AsyncExitStack, ExitStack
+
+from statestore.copying.telling import CopyReport, ReportProgress, Teller
+from statestore.engine import Engine
+from statestore.errors import InvalidValue
+from statestore.host import step
+from statestore.store.async_store import AsyncStateStore
+from statestore.store.plain import StateStore
+
+
+def copy_store(
+    source: str | os.PathLike[str] | Engine | StateStore,
+    target: str | os.PathLike[str] | Engine | StateStore,
+    *,
+    progress: ReportProgress | None = None,
+    into_existing: bool = False,
+) -> CopyReport:
+    """Copy everything from one store into another, whatever engines they are, and verify it.
+
+    ``source`` and ``target`` are URLs, paths, or open stores, which stay open. Sessions keep their records byte for
+    byte, with numbers, keys, layout and metadata; documents keep their bytes. A copy that was interrupted is simply run
+    again: what the target has already is compared and skipped, a session that is an earlier state of the source's is
+    brought up to date, and the rest is copied. `CopyRefused` if the target holds anything else, before anything is
+    written; ``into_existing=True`` tolerates what only the target has. At the end everything is read from both stores:
+    `CopyIncomplete` names what is not the same, because somebody wrote to it meanwhile, and what the source could not
+    give. ``progress`` is called with a `CopyProgress` now and then.
+    """
+    for store in (source, target):
+        if isinstance(store, AsyncStateStore):
+            raise InvalidValue(f"{store!r} is for event loops: use await async_copy_store(…), or give its URL")
+    with ExitStack() as opened:
+        if not isinstance(source, StateStore):
+            source = opened.enter_context(StateStore.open(source, create=False, read_only=True))
+        if not isinstance(target, StateStore):
+            target = opened.enter_context(StateStore.open(target))
+        engines = source._store._engine, target._store._engine  # pyright: ignore[reportPrivateUsage]
+        return step(_copied(*engines, progress=progress, into_existing=into_existing))
+
+
+async def async_copy_store(
+    source: str | os.PathLike[str] | Engine | AsyncStateStore,
+    target: str | os.PathLike[str] | Engine | AsyncStateStore,
+    *,
+    progress: ReportProgress | None = None,
+    into_existing: bool = False,
+) -> CopyReport:
+    """The same as `copy_store`, for event loops; cancelling it interrupts the copy, which can be run again."""
+    for store in (source, target):
+        if isinstance(store, StateStore):
+            raise InvalidValue(f"{store!r} is for plain code: use copy_store(…), or give its URL")
+    async with AsyncExitStack() as opened:
+        if not isinstance(source, AsyncStateStore):
+            opening = AsyncStateStore.open(source, create=False, read_only=True)
+            source = await opened.enter_async_context(opening)
+        if not isinstance(target, AsyncStateStore):
+            target = await opened.enter_async_context(AsyncStateStore.open(target))
+        engines = source._engine, target._engine  # pyright: ignore[reportPrivateUsage]
+        return await _copied(*engines, progress=progress, into_existing=into_existing)
+
+
+async def _copied(
+    source: Engine, target: Engine, *, progress: ReportProgress | None, into_existing: bool
+) -> CopyReport:
+    if source is target or (source.url == target.url and source.url != "memory:"):
+        raise InvalidValue(f"{source.url} cannot be copied into itself")
+    # Loaded when somebody copies: few who import the package do.
+    from statestore.copying.surveying import Survey  # noqa: PLC0415
+    from statestore.copying.transferring import Transfer  # noqa: PLC0415
+    from statestore.copying.verifying import Verification  # noqa: PLC0415
+
+    teller = Teller(progress)
+    survey = Survey(source, target, teller, into_existing=into_existing)
+    await survey.run()
+    transfer = Transfer(source, target, teller, survey)
+    await transfer.run()
+    verification = Verification(source, target, teller, transfer.unreadable, into_existing=into_existing)
+    return await verification.run(skipped=transfer.skipped)

@@ -1,0 +1,47 @@
+"""Going through a whole store in pages: its sessions by id, its documents by category, name and kind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from statestore.engine import DocumentQuery, Engine, SessionQuery
+from statestore.stored import Cursor, DocumentInfo, SessionSummary
+
+PAGE: Final = 500
+
+
+async def session_pages(engine: Engine, *, after: str | None = None) -> AsyncIterator[list[SessionSummary]]:
+    """All sessions, by id, or those after one."""
+    while True:
+        cursor = None if after is None else Cursor(0, after)
+        page = await engine.list_sessions(SessionQuery(order="id", after=cursor, limit=PAGE))
+        if page:
+            yield page
+        if len(page) < PAGE:
+            return
+        after = page[-1].id
+
+
+async def document_pages(engine: Engine) -> AsyncIterator[list[DocumentInfo]]:
+    """All documents; each page is of one category."""
+    for category in await engine.list_categories():
+        query = DocumentQuery(category, limit=PAGE)
+        while page := await engine.list_documents(query):
+            yield page
+            query = DocumentQuery(category, after=(page[-1].name, page[-1].kind), limit=PAGE)
+
+
+async def session_ids_between(engine: Engine, after: str | None, last: str) -> set[str]:
+    """The ids of the sessions in a part of the listing by id."""
+    found: set[str] = set()
+    async for page in session_pages(engine, after=after):
+        found.update(summary.id for summary in page if summary.id <= last)
+        if page[-1].id >= last:
+            break
+    return found
+
+
+def document_place(info: DocumentInfo) -> str:
+    """What a document is called in messages."""
+    return f"document {info.category}/{info.name}.{info.kind}"

@@ -1,0 +1,42 @@
+"""Closing an engine that is in use in an event loop: calls under way are waited for, later ones are refused."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from statestore.errors import StoreClosed
+
+
+class Calls:
+    """Counts the calls of one engine: ``with calls:`` is one; `StoreClosed` if the engine is not open here."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._process: int | None = None
+        self._count = 0
+        self._over: asyncio.Event = asyncio.Event()
+
+    def open(self) -> None:
+        """From now on, calls of this process are let in."""
+        self._process = os.getpid()
+
+    def __enter__(self) -> None:
+        if self._process != os.getpid():
+            why = "was closed" if self._process is None else "was opened before a fork: open one in the child process"
+            raise StoreClosed(f"{self._url} {why}")
+        self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._count -= 1
+        if not self._count:
+            self._over.set()
+
+    async def close(self) -> bool:
+        """Let no more calls in, and wait for those under way; whether there is anything to let go of."""
+        was_open = self._process == os.getpid()
+        self._process = None
+        while was_open and self._count:
+            self._over.clear()
+            await self._over.wait()
+        return was_open

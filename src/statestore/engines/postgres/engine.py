@@ -1,0 +1,243 @@
+"""`PostgresEngine`: the engine contract on a schema of a PostgreSQL database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from statestore.engine import (
+    AtomicScope,
+    Change,
+    ChangePage,
+    DocumentQuery,
+    Outcome,
+    RunsIn,
+    SearchQuery,
+    SessionQuery,
+)
+from statestore.engines.grouping import Grouping
+from statestore.engines.postgres import listing, reading
+from statestore.engines.postgres.batches import Batch
+from statestore.engines.postgres.calls import Calls
+from statestore.engines.postgres.checking import check_everything
+from statestore.engines.postgres.driver import Connection
+from statestore.engines.postgres.failures import is_temporary_at_first
+from statestore.engines.postgres.finding import search, search_only
+from statestore.engines.postgres.indexing import index_some, state_of
+from statestore.engines.postgres.migrating import MIGRATIONS, migrate, version_of
+from statestore.engines.postgres.persisting import Attempt, Persistence
+from statestore.engines.postgres.pool import Pool
+from statestore.engines.postgres.servers import Address, Login, Servers
+from statestore.engines.postgres.tidying import Tidying
+from statestore.engines.postgres.waking import BLINK, Waking
+from statestore.engines.postgres.watching import present_cursor, read_changes
+from statestore.engines.postgres.writing import Result, Writer
+from statestore.engines.telling import Moment
+from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
+from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
+
+T = TypeVar("T")
+
+SCHEMA: Final = "statestore"
+TIMEOUT: Final = 30.0
+CONNECTIONS: Final = 10
+LANES: Final = 2
+"""How many groups of batches are made at the same time, each on a connection of its own."""
+CHANGES_KEPT: Final = 100_000
+
+
+class PostgresEngine:
+    """A schema of a PostgreSQL database, for any number of processes on any number of machines.
+
+    ``timeout`` is how many seconds a call may take in all, a fail-over to another server included. ``connections`` is
+    how many there are at most. ``changes_kept`` is how many changes a watcher may be behind.
+    """
+
+    runs_in: RunsIn = "loop"
+    atomic_scope: AtomicScope = "store"
+
+    def __init__(
+        self,
+        login: Login,
+        addresses: Sequence[Address],
+        *,
+        url: str,
+        schema: str = SCHEMA,
+        create: bool = True,
+        read_only: bool = False,
+        durability: str = "full",
+        timeout: float = TIMEOUT,
+        connections: int = CONNECTIONS,
+        changes_kept: int = CHANGES_KEPT,
+    ) -> None:
+        if durability not in ("full", "relaxed"):
+            raise InvalidValue(f"durability is 'full' or 'relaxed', not {durability!r}")
+        if not 0 < timeout <= 1_000_000:
+            raise InvalidValue(f"timeout is a number of seconds above 0, not {timeout!r}")
+        if connections < 1:
+            raise InvalidValue(f"connections is a whole number from 1 up, not {connections!r}")
+        if changes_kept < 1:
+            raise InvalidValue(f"changes_kept is a whole number from 1 up, not {changes_kept!r}")
+        self._url = url
+        self._schema = schema
+        self._create = create
+        self._read_only = read_only
+        self._timeout = timeout
+        settings = _settings(schema, timeout, is_durable=durability == "full", read_only=read_only)
+        self._pool = Pool(
+            Servers(login, addresses, needs_writes=not read_only, settings=settings).connect, size=connections
+        )
+        self._persistence = Persistence(self._pool, url=url, timeout=timeout)
+        self._writer = Writer(self._persistence)
+        self._grouping = Grouping(self._commit_group, lanes=min(LANES, connections))
+        self._waking = Waking(self._pool, timeout=timeout)
+        self._tidying = Tidying(self._persistence, changes_kept=changes_kept)
+        self._calls = Calls(url)
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    # -- opening and closing ---------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        await self._pool.open()
+        try:
+            await self._persistence.run(self._prepare, may_pass=is_temporary_at_first)
+        except BaseException:
+            await self._pool.close(self._timeout)
+            raise
+        self._calls.open()
+
+    async def _prepare(self, connection: Connection, _: Attempt) -> None:
+        """Find a store of the present version in the schema, or make one."""
+        version = await version_of(connection, self._schema, self._url)
+        if version == len(MIGRATIONS):
+            return
+        if not version and (self._read_only or not self._create):
+            option = "read_only=True" if self._read_only else "create=False"
+            raise StoreUnavailable(f"{self._url} has no store in the schema {self._schema!r}, and {option} makes none")
+        if self._read_only:
+            raise StoreUnavailable(
+                f"{self._url} has the schema version {version}, and this statestore reads {len(MIGRATIONS)}: "
+                "open it once for writing, which brings it up to date"
+            )
+        await migrate(connection, self._schema, self._url)
+
+    async def close(self) -> None:
+        self._waking.close()
+        await self._grouping.close()
+        if await self._calls.close():
+            await self._tidying.close()
+            await self._pool.close(self._timeout)
+
+    # -- writing ---------------------------------------------------------------------------------------------
+
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        self._check_writable()
+        with self._calls:
+            return await self._grouping.commit(batch)
+
+    async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
+        self._check_writable()
+        with self._calls:
+            return await self._commit_group(batches)
+
+    async def _commit_group(self, batches: Sequence[Batch]) -> list[Result]:
+        results = await self._writer.commit_group(batches)
+        self._tidying.note(len(batches))
+        return results
+
+    def _check_writable(self) -> None:
+        if self._read_only:
+            raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    async def _read(self, work: Callable[..., Awaitable[T]], *arguments: Any) -> T:
+        """Do something that reads, on a connection, while the store is open."""
+        with self._calls:
+            return await self._persistence.run(lambda connection, _: work(connection, *arguments))
+
+    async def read_session(
+        self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
+    ) -> StoredSession | None:
+        return await self._read(reading.read_session, session_id, after, before, last)
+
+    async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
+        return await self._read(listing.list_sessions, query)
+
+    async def count_sessions(self, query: SessionQuery) -> int:
+        return await self._read(listing.count_sessions, query)
+
+    async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
+        return await self._read(reading.get_document, category, name, kind)
+
+    async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
+        return await self._read(reading.list_documents, query)
+
+    async def list_categories(self, prefix: str = "") -> list[str]:
+        return await self._read(reading.list_categories, prefix)
+
+    async def check(self) -> list[Problem]:
+        with self._calls:
+            return await self._persistence.run(lambda connection, _: check_everything(connection), is_long=True)
+
+    # -- searching -------------------------------------------------------------------------------------------
+
+    async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
+        if self._read_only:
+            return await self._read(search_only, query)
+        await self._index_all()
+        return await self._read(search, query)
+
+    async def update_search_index(self) -> None:
+        self._check_writable()
+        if (await self._read(state_of)).rules:  # else nobody ever searched
+            await self._index_all()
+
+    async def _index_all(self) -> None:
+        if not (await self._read(state_of)).is_complete:
+            while not await self._read(index_some):
+                pass
+
+    # -- watching --------------------------------------------------------------------------------------------
+
+    async def change_cursor(self) -> str:
+        return await self._read(present_cursor)
+
+    async def read_changes(
+        self, after: str, *, session_id: str | None = None, user_id: str | None = None, limit: int = 500
+    ) -> ChangePage:
+        return await self._read(read_changes, after, session_id, user_id, limit)
+
+    async def wait_for_changes(self, after: str, seconds: float) -> None:
+        moment = Moment.parse(after)
+        with self._calls, self._waking.sleeper() as awake:
+            longest = BLINK
+            if not self._read_only:
+                longest = await self._persistence.run(
+                    lambda connection, _: self._waking.longest_wait(connection, moment)
+                )
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(longest, seconds)):
+                    await awake.wait()
+
+
+def _settings(schema: str, timeout: float, *, is_durable: bool, read_only: bool) -> dict[str, str]:
+    """What each connection is told when it is made."""
+    settings = {
+        "application_name": "statestore",
+        "plan_cache_mode": "force_generic_plan",  # our statements are all by key: to plan each call takes longer
+        "jit": "off",
+        "search_path": f'"{schema}"',
+        "statement_timeout": f"{max(int(timeout * 1000), 1)}ms",
+        "idle_in_transaction_session_timeout": f"{max(int(timeout * 1000), 1)}ms",
+    }
+    if not is_durable:
+        settings["synchronous_commit"] = "off"
+    if read_only:
+        settings["default_transaction_read_only"] = "on"
+    return settings

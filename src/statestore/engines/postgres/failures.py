@@ -1,0 +1,102 @@
+"""What PostgreSQL or the way to it says went wrong, as errors of ours: what happened, where, and what to do."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
+
+from statestore.engines.postgres.driver import load_driver
+from statestore.errors import CorruptData, InvalidValue, StateStoreError, StoreUnavailable
+
+_LOST: Final = ("08", "57P01", "57P02", "57P03", "57P05", "53300", "25006")
+"""SQLSTATEs of a server that goes, is not there yet, is full, or no longer takes writes."""
+
+_UNLUCKY: Final = ("40001", "40P01", "55P03")
+"""And of a transaction that met another one."""
+
+
+class NoneTakesWrites(Exception):
+    """All servers that could be reached are read-only standbys; of several, one may be promoted soon."""
+
+    def __init__(self, message: str, *, are_several: bool) -> None:
+        super().__init__(message)
+        self.are_several = are_several
+
+
+def _state_of(error: BaseException) -> str:
+    """The five characters by which PostgreSQL classifies an error; empty if it did not come from there."""
+    return getattr(error, "sqlstate", None) or ""
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether trying again, perhaps at another server, may help."""
+    if isinstance(error, (OSError, NoneTakesWrites)):  # a TimeoutError is an OSError
+        return not isinstance(error, (FileNotFoundError, ssl.SSLError))
+    state = _state_of(error)
+    if state:
+        return state.startswith(_LOST) or state in _UNLUCKY
+    return isinstance(error, load_driver().InterfaceError) and "clos" in str(error)
+
+
+def is_temporary_at_first(error: BaseException) -> bool:
+    """Whether a server that was never reached before may be reached soon: it starts, is full, or is being promoted."""
+    if isinstance(error, NoneTakesWrites):
+        return error.are_several
+    return _state_of(error) in ("57P03", "53300")
+
+
+def is_about_all_servers(error: BaseException) -> bool:
+    """Whether it makes no sense to ask another server: the password is wrong, or there is no such database."""
+    return _state_of(error).startswith(("28", "3D"))
+
+
+def leaves_connection_usable(error: BaseException) -> bool:
+    """Whether a connection that gave this error has nothing left to do, and can be used again."""
+    state = _state_of(error)
+    return bool(state) and not state.startswith(_LOST) and isinstance(error, load_driver().PostgresError)
+
+
+@contextmanager
+def explained(url: str, timeout: float) -> Generator[None]:
+    """What PostgreSQL or the system refuses becomes an error of ours."""
+    try:
+        yield
+    except StateStoreError:
+        raise
+    except Exception as error:
+        driver = load_driver()
+        if isinstance(error, (OSError, NoneTakesWrites, driver.PostgresError, driver.InterfaceError)):
+            raise explanation(error, url, timeout) from error
+        raise
+
+
+def explanation(error: BaseException, url: str, timeout: float) -> StateStoreError:
+    """The error that users are told."""
+    state = _state_of(error)
+    if state.startswith("28"):
+        return StoreUnavailable(f"{url} refuses the login: check the user and the password ({error})")
+    if state == "3D000":
+        return StoreUnavailable(f"{url}: there is no such database: create it, or correct the name ({error})")
+    if state == "42501":
+        return StoreUnavailable(
+            f"{url}: the role may not do this ({error}): grant it CREATE on the database, or USAGE and CREATE on the "
+            "schema"
+        )
+    if state.startswith("53"):
+        return StoreUnavailable(f"{url}: the server has no room left, and nothing was written ({error})")
+    if state == "25006" or isinstance(error, NoneTakesWrites):
+        return StoreUnavailable(
+            f"{url} is a read-only standby, and none that takes writes was found within {timeout:g} s: "
+            "name the primary, or all servers, or open with read_only=True"
+        )
+    if state == "57014" or isinstance(error, TimeoutError):
+        return StoreUnavailable(
+            f"{url} did not answer within {timeout:g} s: look at the server, or wait longer with ?timeout=SECONDS"
+        )
+    if state.startswith("XX") or state == "58P01":
+        return CorruptData(f"{url}: the server says that its data are damaged ({error})")
+    if state.startswith("22"):
+        return InvalidValue(f"{url} cannot store this: {error}")
+    return StoreUnavailable(f"{url}: {error or type(error).__name__}")

@@ -1,0 +1,575 @@
+-- Which store this is, and which release's schema it has.
+CREATE TABLE store (
+    one       smallint PRIMARY KEY CHECK (one = 1),
+    version   integer  NOT NULL,
+    identity  text     NOT NULL, -- so that a watcher's cursor of another store is not taken for its own
+    forgotten bigint   NOT NULL  -- the last change that was removed from the table of changes
+);
+INSERT INTO store VALUES (1, 0, replace(gen_random_uuid()::text, '-', ''), 0);
+
+CREATE SEQUENCE session_numbers;
+CREATE SEQUENCE change_numbers;
+
+-- One row a session: what listings show, and where the next record goes. Texts that may hold a NUL are bytes.
+CREATE TABLE sessions (
+    id                text COLLATE "C" PRIMARY KEY,
+    number            bigint   NOT NULL, -- of all sessions that ever had this id, which one it is
+    user_id           text COLLATE "C" NOT NULL,
+    version           text     NOT NULL,
+    created           text     NOT NULL,
+    updated           text     NOT NULL,
+    age               bigint   NOT NULL, -- of `updated`: microseconds before 1970, so that the newest sorts first
+    age_rest          smallint NOT NULL, -- and the nanoseconds beyond them, 0 to 999
+    next_seq          bigint   NOT NULL,
+    users             bigint   NOT NULL, -- how many records of each kind
+    agents            bigint   NOT NULL,
+    events            bigint   NOT NULL,
+    size              bigint   NOT NULL, -- bytes of records and metadata
+    active_seed_id    bytea,
+    active_persona_id bytea,
+    project_id        bytea,
+    parent_session_id bytea,
+    title             bytea, -- from metadata["title"]
+    project           bytea, -- from metadata["project_id"]
+    projects          bytea, -- from metadata["project_ids"]
+    opening           bytea, -- from the first message
+    layout            bytea  -- where the session's JSON is out of the ordinary
+);
+
+CREATE INDEX sessions_newest ON sessions (age, age_rest, id);
+CREATE INDEX sessions_newest_of_user ON sessions (user_id, age, age_rest, id);
+CREATE INDEX sessions_children ON sessions (parent_session_id) WHERE parent_session_id IS NOT NULL;
+
+-- One row a metadata key: its JSON text and its value's, as they stand in the object.
+CREATE TABLE metadata (
+    id     text COLLATE "C" NOT NULL,
+    key    text COLLATE "C" NOT NULL,
+    place  bigint NOT NULL, -- keys keep the order in which they were first set
+    member bytea  NOT NULL,
+    PRIMARY KEY (id, key)
+);
+
+-- One row a record.
+CREATE TABLE records (
+    id   text COLLATE "C" NOT NULL,
+    seq  bigint   NOT NULL,
+    kind smallint NOT NULL, -- 0 user, 1 agent, 2 event
+    body bytea    NOT NULL, -- JSON, verbatim
+    key  text COLLATE "C",  -- the idempotency key, if it came with one
+    PRIMARY KEY (id, seq)
+);
+CREATE UNIQUE INDEX records_keys ON records (id, key) WHERE key IS NOT NULL;
+
+CREATE TABLE documents (
+    category text COLLATE "C" NOT NULL,
+    name     text COLLATE "C" NOT NULL,
+    kind     text COLLATE "C" NOT NULL,
+    version  text  NOT NULL,
+    body     bytea NOT NULL,
+    PRIMARY KEY (category, name, kind)
+);
+
+-- What happened to sessions; the oldest rows are removed in time. The numbers of one session's changes rise in the
+-- order in which they happened, since they are drawn while its row is locked. All of them do not: see note_changes.
+CREATE TABLE changes (
+    change     bigint PRIMARY KEY,
+    id         text COLLATE "C" NOT NULL,
+    number     bigint NOT NULL,
+    first      bigint,  -- the records that were added
+    last       bigint,
+    rewound_to bigint,  -- the last record that was left when later ones were removed
+    is_header  boolean NOT NULL, -- whether the session was created, or a field or its metadata changed
+    gone_user  text COLLATE "C"  -- whose session it was, if it was deleted
+);
+
+-- What became of each group of batches, for whoever lost the connection before hearing of it. Kept for an hour.
+CREATE TABLE tokens (
+    token    uuid PRIMARY KEY,
+    made     timestamptz NOT NULL DEFAULT now(),
+    outcomes text NOT NULL
+);
+
+-- The words of records and, with the sequence number 0, of titles. Filled when a search asks for it.
+CREATE TABLE words (
+    id      text COLLATE "C" NOT NULL,
+    seq     bigint   NOT NULL,
+    number  bigint   NOT NULL,
+    lexemes tsvector NOT NULL,
+    line    text,    -- all tokens, of a text that is too long for `lexemes` to tell all about it
+    PRIMARY KEY (id, seq)
+);
+CREATE INDEX words_lexemes ON words USING gin (lexemes);
+CREATE INDEX words_long ON words (id, seq) WHERE line IS NOT NULL;
+
+-- How far each session is in the index of words, and the title that it has there.
+CREATE TABLE indexed (
+    id     text COLLATE "C" PRIMARY KEY,
+    number bigint NOT NULL,
+    seq    bigint NOT NULL,
+    title  bytea
+);
+
+-- How far the index of words is: the last change that it has seen, and, while it is made anew, the last session.
+CREATE TABLE indexing (
+    one    smallint PRIMARY KEY CHECK (one = 1),
+    rules  integer  NOT NULL, -- by which text was cut into words
+    change bigint   NOT NULL,
+    swept  text COLLATE "C"
+);
+INSERT INTO indexing VALUES (1, 0, 0, NULL);
+
+-- Until when somebody watches: as long as writers tell watchers that something happened.
+CREATE TABLE watched (
+    one   smallint PRIMARY KEY CHECK (one = 1),
+    until timestamptz NOT NULL
+);
+INSERT INTO watched VALUES (1, '-infinity');
+
+-- Write down what happened, while what it happened to is locked.
+-- Numbers are drawn first, and then a transaction within the transaction begins, to write the rows. So its id, which is
+-- the rows' xmin, is above that of every transaction that may have drawn a lower number: once all transactions below it
+-- have ended, no lower number can turn up any more.
+CREATE FUNCTION note_changes(
+    p_id text[], p_number bigint[], p_first bigint[], p_last bigint[], p_rewound_to bigint[], p_is_header boolean[],
+    p_gone_user text[]
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_changes bigint[] := ARRAY(SELECT nextval('change_numbers') FROM unnest(p_id));
+BEGIN
+    BEGIN
+        INSERT INTO changes (change, id, number, first, last, rewound_to, is_header, gone_user)
+        SELECT * FROM unnest(v_changes, p_id, p_number, p_first, p_last, p_rewound_to, p_is_header, p_gone_user);
+    EXCEPTION
+        WHEN assert_failure THEN RAISE; -- a block with a handler is a transaction of its own
+    END;
+    IF (SELECT until > now() FROM watched) THEN
+        PERFORM pg_notify('statestore_' || identity, '') FROM store;
+    END IF;
+END $$;
+
+-- Appending to sessions that exist, each named once: what is done most, for all callers that wait, in a few statements.
+-- Gives back, as JSON, a list for each session: the reason why nothing was done, the version before, the first number.
+CREATE FUNCTION append_to_sessions(
+    p_token uuid, p_is_retry boolean, -- under the token of an attempt whose end is not known
+    p_id text[], p_version text[], p_updated text[], p_age bigint[], p_age_rest smallint[],
+    p_owner text[], p_created text[], p_at_version text[], -- what it requires
+    p_users bigint[], p_agents bigint[], p_events bigint[], p_bytes bigint[],
+    p_opening bytea[],
+    r_session bigint[], r_place bigint[], r_kind smallint[], r_body bytea[] -- whose record, from 1 on, and its place
+) RETURNS text LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_held text[];
+    v_told text;
+    v_id text[];
+    v_number bigint[];
+    v_first bigint[];
+    v_last bigint[];
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(p_token::text, 0)); -- an earlier attempt may still be under way
+    IF p_is_retry THEN
+        SELECT outcomes INTO v_told FROM tokens WHERE token = p_token;
+        IF FOUND THEN
+            RETURN v_told;
+        END IF;
+    END IF;
+    v_held := ARRAY(SELECT id FROM sessions WHERE id = ANY (p_id) ORDER BY id FOR UPDATE);
+    WITH asked AS (
+        SELECT * FROM unnest(
+            p_id, p_version, p_updated, p_age, p_age_rest, p_owner, p_created, p_at_version,
+            p_users, p_agents, p_events, p_bytes, p_opening
+        ) WITH ORDINALITY AS asked (
+            id, version, updated, age, age_rest, owner, created, at_version,
+            users, agents, events, bytes, opening, place
+        )
+    ), judged AS (
+        SELECT asked.*, held.number, held.version AS before, held.next_seq AS first,
+            (asked.age, asked.age_rest) < (held.age, held.age_rest) AS is_newer,
+            CASE
+                WHEN held.id IS NULL THEN 'missing'
+                WHEN asked.owner <> held.user_id THEN 'owner'
+                WHEN asked.created <> held.created THEN 'missing'
+                WHEN asked.at_version <> held.version THEN 'version'
+            END AS reason
+        FROM asked LEFT JOIN sessions AS held ON held.id = asked.id AND held.id = ANY (v_held)
+    ), stored AS (
+        INSERT INTO records (id, seq, kind, body)
+        SELECT judged.id, judged.first + record.place, record.kind, record.body
+        FROM unnest(r_session, r_place, r_kind, r_body) AS record (session, place, kind, body)
+        JOIN judged ON judged.place = record.session
+        WHERE judged.reason IS NULL
+    ), moved AS (
+        UPDATE sessions SET
+            version = judged.version,
+            updated = CASE WHEN is_newer THEN judged.updated ELSE sessions.updated END,
+            age = CASE WHEN is_newer THEN judged.age ELSE sessions.age END,
+            age_rest = CASE WHEN is_newer THEN judged.age_rest ELSE sessions.age_rest END,
+            next_seq = next_seq + judged.users + judged.agents + judged.events,
+            users = sessions.users + judged.users,
+            agents = sessions.agents + judged.agents,
+            events = sessions.events + judged.events,
+            size = size + bytes,
+            opening = coalesce(sessions.opening, judged.opening)
+        FROM judged WHERE sessions.id = judged.id AND judged.reason IS NULL
+    )
+    SELECT json_agg(json_build_array(reason, before, first) ORDER BY place)::text,
+        array_agg(id ORDER BY place) FILTER (WHERE reason IS NULL),
+        array_agg(number ORDER BY place) FILTER (WHERE reason IS NULL),
+        array_agg(CASE WHEN count > 0 THEN first END ORDER BY place) FILTER (WHERE reason IS NULL),
+        array_agg(CASE WHEN count > 0 THEN first + count - 1 END ORDER BY place) FILTER (WHERE reason IS NULL)
+    INTO v_told, v_id, v_number, v_first, v_last
+    FROM (SELECT *, users + agents + events AS count FROM judged) AS counted;
+    IF v_id IS NOT NULL THEN
+        PERFORM note_changes(v_id, v_number, v_first, v_last, NULL, array_fill(false, ARRAY[cardinality(v_id)]), NULL);
+    END IF;
+    INSERT INTO tokens (token, outcomes) VALUES (p_token, v_told);
+    RETURN v_told;
+END $$;
+
+-- Why a change cannot be made, if it cannot. What is there is locked.
+CREATE FUNCTION objection_to(
+    p_what smallint, p_id text, p_name text, p_kind text, p_absent boolean, p_present boolean, p_at_version text,
+    p_owner text, p_created text, p_creates boolean
+) RETURNS text LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_is_session boolean := p_what IN (0, 1);
+    v_there record;
+BEGIN
+    IF v_is_session THEN
+        SELECT version, user_id, created INTO v_there FROM sessions WHERE id = p_id FOR UPDATE;
+    ELSE
+        SELECT version, NULL::text AS user_id, NULL::text AS created INTO v_there FROM documents
+        WHERE category = p_id AND name = p_name AND kind = p_kind FOR UPDATE;
+    END IF;
+    IF NOT FOUND THEN
+        RETURN CASE WHEN p_present OR p_at_version IS NOT NULL OR p_what = 0 AND NOT p_creates THEN 'missing' END;
+    END IF;
+    RETURN CASE
+        WHEN p_owner IS NOT NULL AND v_there.user_id IS DISTINCT FROM p_owner THEN 'owner'
+        WHEN p_created IS NOT NULL AND v_there.created IS DISTINCT FROM p_created THEN 'missing'
+        WHEN p_absent THEN 'exists'
+        WHEN p_at_version <> v_there.version THEN 'version'
+    END;
+END $$;
+
+-- Refuse a number that was given out before.
+CREATE FUNCTION check_free(p_id text, p_seq bigint, p_free bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF p_seq < p_free THEN
+        RAISE EXCEPTION 'session %: a record asks for number %, and the first free one is %', p_id, p_seq, p_free
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+END $$;
+
+-- Any changes, batch by batch: each batch wholly or not at all, each seeing what those before it made.
+-- Gives back, as JSON, a list for each change: whether its batch was made, the reason against it, the version before,
+-- the first number given out, or all of them where they are not simply one after the other, and how many things went.
+CREATE FUNCTION make_batches(
+    p_token uuid, p_is_retry boolean,
+    p_locks integer[], -- what to lock by its name, since it may not be there yet, in rising order
+    p_batch integer[], p_batch_size integer[],
+    p_what smallint[], -- 0 change a session, 1 delete it, 2 put a document, 3 delete it, 4 delete a category
+    p_id text[], p_name text[], p_kind text[], -- a session's id, or a document's category, name and kind
+    p_content bytea[], -- a document's body, or a new session's layout
+    p_version text[], -- the new one
+    p_absent boolean[], p_present boolean[], p_at_version text[], p_owner text[], p_made text[], -- what it requires
+    p_updated text[], p_age bigint[], p_age_rest smallint[],
+    p_user text[], p_created text[], p_next_seq bigint[], -- of a session that may be created
+    p_kept bigint[], -- the number after which records are dropped
+    p_numbering smallint[], -- 0 one after the other, 1 as given, 2 one by one, for records with keys
+    p_first integer[], p_last integer[], -- which of the records
+    p_users bigint[], p_agents bigint[], p_events bigint[], p_bytes bigint[], p_opening bytea[],
+    p_is_header boolean[],
+    r_kind smallint[], r_body bytea[], r_key text[], r_seq bigint[], r_opening bytea[],
+    f_change integer[], f_name text[], f_value bytea[], -- fields to set, and of which change
+    m_change integer[], m_key text[], m_member bytea[] -- metadata to set, or to unset
+) RETURNS text LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    c record; -- the change
+    s sessions%ROWTYPE; -- its session
+    r record; -- one of its records, fields or members
+    v_told text[] := '{}';
+    v_batch integer := -1;
+    v_is_made boolean;
+    v_reasons text[];
+    v_reason text;
+    v_before text;
+    v_is_new boolean;
+    v_first bigint;
+    v_last bigint;
+    v_seq bigint;
+    v_free bigint; -- the first number that a record may ask for
+    v_seqs bigint[];
+    v_gone bigint;
+    v_sum bigint;
+    v_result text;
+    n_id text[] := '{}'; -- what is to be noted of sessions that changed
+    n_number bigint[] := '{}';
+    n_first bigint[] := '{}';
+    n_last bigint[] := '{}';
+    n_rewound_to bigint[] := '{}';
+    n_is_header boolean[] := '{}';
+    n_gone_user text[] := '{}';
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(p_token::text, 0));
+    IF p_is_retry THEN
+        SELECT outcomes INTO v_result FROM tokens WHERE token = p_token;
+        IF FOUND THEN
+            RETURN v_result;
+        END IF;
+    END IF;
+
+    -- Everybody locks names first, then sessions, then documents, each in one order: so nobody waits in a circle.
+    PERFORM pg_advisory_xact_lock('store'::regclass::oid::integer, name) FROM unnest(p_locks) AS name;
+    IF cardinality(p_what) > 1 THEN
+        PERFORM 1 FROM sessions WHERE id = ANY (p_id) ORDER BY id FOR UPDATE;
+        PERFORM 1 FROM documents
+        WHERE (category, name, kind) IN (SELECT * FROM unnest(p_id, p_name, p_kind))
+            OR category IN (SELECT id FROM unnest(p_what, p_id) AS named (what, id) WHERE what = 4)
+        ORDER BY category, name, kind FOR UPDATE;
+    END IF;
+
+    FOR c IN
+        SELECT * FROM unnest(
+            p_batch, p_batch_size, p_what, p_id, p_name, p_kind, p_content, p_version,
+            p_absent, p_present, p_at_version, p_owner, p_made, p_updated, p_age, p_age_rest,
+            p_user, p_created, p_next_seq, p_kept, p_numbering, p_first, p_last,
+            p_users, p_agents, p_events, p_bytes, p_opening, p_is_header
+        ) WITH ORDINALITY AS c (
+            batch, batch_size, what, id, name, kind, content, version,
+            absent, present, at_version, owner, made, updated, age, age_rest,
+            "user", created, next_seq, kept, numbering, first, last,
+            users, agents, events, bytes, opening, is_header, index
+        )
+    LOOP
+        IF c.batch <> v_batch THEN
+            v_batch := c.batch;
+            v_reasons := '{}';
+            v_is_made := true;
+            IF c.batch_size = 1 THEN
+                v_reasons := ARRAY[objection_to(c.what, c.id, c.name, c.kind, c.absent, c.present, c.at_version,
+                    c.owner, c.made, c."user" IS NOT NULL)];
+                v_is_made := v_reasons[1] IS NULL;
+            ELSE
+              FOR r IN
+                SELECT objection_to(what, id, name, kind, absent, present, at_version, owner, made,
+                    "user" IS NOT NULL) AS reason
+                FROM unnest(
+                    p_what[c.index:c.index + c.batch_size - 1], p_id[c.index:c.index + c.batch_size - 1],
+                    p_name[c.index:c.index + c.batch_size - 1], p_kind[c.index:c.index + c.batch_size - 1],
+                    p_absent[c.index:c.index + c.batch_size - 1], p_present[c.index:c.index + c.batch_size - 1],
+                    p_at_version[c.index:c.index + c.batch_size - 1], p_owner[c.index:c.index + c.batch_size - 1],
+                    p_made[c.index:c.index + c.batch_size - 1], p_user[c.index:c.index + c.batch_size - 1]
+                ) AS j (what, id, name, kind, absent, present, at_version, owner, made, "user")
+            LOOP
+                v_reasons := v_reasons || r.reason;
+                v_is_made := v_is_made AND r.reason IS NULL;
+              END LOOP;
+            END IF;
+        END IF;
+        IF NOT v_is_made THEN
+            v_told := v_told || json_build_array(false, v_reasons[1])::text;
+            v_reasons := v_reasons[2:];
+            CONTINUE;
+        END IF;
+
+        v_before := NULL;
+        v_first := NULL;
+        v_seqs := NULL;
+        v_gone := 0;
+        IF c.what = 0 THEN
+            SELECT * INTO s FROM sessions WHERE id = c.id FOR UPDATE;
+            v_is_new := NOT FOUND;
+            v_before := s.version;
+            v_free := CASE WHEN v_is_new THEN 1 ELSE s.next_seq END;
+            v_last := NULL;
+            IF v_is_new THEN
+                s.id := c.id;
+                s.number := nextval('session_numbers');
+                s.user_id := c."user";
+                s.created := c.created;
+                s.updated := c.updated;
+                s.age := c.age;
+                s.age_rest := c.age_rest;
+                s.next_seq := c.next_seq;
+                s.users := 0;
+                s.agents := 0;
+                s.events := 0;
+                s.size := 2;
+                s.layout := c.content;
+            END IF;
+
+            IF c.kept IS NOT NULL THEN
+                FOR r IN
+                    WITH gone AS (DELETE FROM records WHERE id = c.id AND seq > c.kept RETURNING kind, length(body))
+                    SELECT kind, count(*) AS count, sum(length) AS size FROM gone GROUP BY kind
+                LOOP
+                    s.users := s.users - CASE WHEN r.kind = 0 THEN r.count ELSE 0 END;
+                    s.agents := s.agents - CASE WHEN r.kind = 1 THEN r.count ELSE 0 END;
+                    s.events := s.events - CASE WHEN r.kind = 2 THEN r.count ELSE 0 END;
+                    s.size := s.size - r.size;
+                END LOOP;
+            END IF;
+
+            IF c.first > c.last THEN
+                NULL; -- no records
+            ELSIF c.numbering = 2 THEN
+                v_seqs := '{}';
+                FOR r IN
+                    SELECT * FROM unnest(
+                        r_kind[c.first:c.last], r_body[c.first:c.last], r_key[c.first:c.last],
+                        r_seq[c.first:c.last], r_opening[c.first:c.last]
+                    ) AS r (kind, body, key, seq, opening)
+                LOOP
+                    v_seq := NULL;
+                    IF r.key IS NOT NULL THEN
+                        SELECT seq INTO v_seq FROM records WHERE id = c.id AND key = r.key;
+                    END IF;
+                    IF v_seq IS NULL THEN
+                        v_seq := coalesce(r.seq, s.next_seq);
+                        PERFORM check_free(c.id, v_seq, v_free);
+                        v_free := v_seq + 1;
+                        INSERT INTO records (id, seq, kind, body, key) VALUES (c.id, v_seq, r.kind, r.body, r.key);
+                        v_first := coalesce(v_first, v_seq);
+                        v_last := v_seq;
+                        s.next_seq := greatest(s.next_seq, v_seq + 1);
+                        s.users := s.users + CASE WHEN r.kind = 0 THEN 1 ELSE 0 END;
+                        s.agents := s.agents + CASE WHEN r.kind = 1 THEN 1 ELSE 0 END;
+                        s.events := s.events + CASE WHEN r.kind = 2 THEN 1 ELSE 0 END;
+                        s.size := s.size + length(r.body);
+                        s.opening := coalesce(s.opening, r.opening);
+                    END IF;
+                    v_seqs := v_seqs || v_seq;
+                END LOOP;
+            ELSE
+                PERFORM check_free(c.id, r_seq[c.first], v_free);
+                INSERT INTO records (id, seq, kind, body)
+                SELECT c.id, coalesce(seq, s.next_seq + place - 1), kind, body
+                FROM unnest(r_kind[c.first:c.last], r_body[c.first:c.last], r_seq[c.first:c.last])
+                    WITH ORDINALITY AS r (kind, body, seq, place);
+                v_first := coalesce(r_seq[c.first], s.next_seq);
+                v_last := coalesce(r_seq[c.last], s.next_seq + c.last - c.first);
+                s.next_seq := greatest(s.next_seq, v_last + 1);
+                s.users := s.users + c.users;
+                s.agents := s.agents + c.agents;
+                s.events := s.events + c.events;
+                s.size := s.size + c.bytes;
+                s.opening := coalesce(s.opening, c.opening);
+            END IF;
+
+            IF c.is_header THEN
+                FOR r IN
+                    SELECT name, value FROM unnest(f_change, f_name, f_value) AS f (change, name, value)
+                    WHERE change = c.index
+                LOOP
+                    CASE r.name
+                        WHEN 'active_seed_id' THEN s.active_seed_id := r.value;
+                        WHEN 'active_persona_id' THEN s.active_persona_id := r.value;
+                        WHEN 'project_id' THEN s.project_id := r.value;
+                        WHEN 'parent_session_id' THEN s.parent_session_id := r.value;
+                        WHEN 'title' THEN s.title := r.value;
+                        WHEN 'project' THEN s.project := r.value;
+                        WHEN 'projects' THEN s.projects := r.value;
+                        WHEN 'opening' THEN s.opening := r.value;
+                    END CASE;
+                END LOOP;
+                IF EXISTS (SELECT FROM unnest(m_change) AS change WHERE change = c.index) THEN
+                    SELECT s.size - coalesce(sum(length(member) + 1), 1) INTO s.size FROM metadata WHERE id = c.id;
+                    DELETE FROM metadata WHERE id = c.id AND key IN (
+                        SELECT key FROM unnest(m_change, m_key, m_member) AS m (change, key, member)
+                        WHERE change = c.index AND member IS NULL
+                    );
+                    INSERT INTO metadata AS old (id, key, place, member)
+                    SELECT c.id, key, place + coalesce((SELECT max(place) FROM metadata WHERE id = c.id), 0), member
+                    FROM unnest(m_change, m_key, m_member) WITH ORDINALITY AS m (change, key, member, place)
+                    WHERE change = c.index AND member IS NOT NULL
+                    ON CONFLICT (id, key) DO UPDATE SET member = excluded.member;
+                    SELECT s.size + coalesce(sum(length(member) + 1), 1) INTO s.size FROM metadata WHERE id = c.id;
+                END IF;
+            END IF;
+
+            s.version := c.version;
+            IF (c.age, c.age_rest) < (s.age, s.age_rest) THEN
+                s.updated := c.updated;
+                s.age := c.age;
+                s.age_rest := c.age_rest;
+            END IF;
+            IF v_is_new THEN
+                INSERT INTO sessions SELECT s.*;
+            ELSE
+                UPDATE sessions SET version = s.version, updated = s.updated, age = s.age, age_rest = s.age_rest,
+                    next_seq = s.next_seq, users = s.users, agents = s.agents, events = s.events,
+                    size = s.size, active_seed_id = s.active_seed_id,
+                    active_persona_id = s.active_persona_id, project_id = s.project_id,
+                    parent_session_id = s.parent_session_id, title = s.title, project = s.project,
+                    projects = s.projects, opening = s.opening
+                WHERE id = c.id;
+            END IF;
+            n_id := n_id || s.id;
+            n_number := n_number || s.number;
+            n_first := n_first || v_first;
+            n_last := n_last || v_last;
+            n_rewound_to := n_rewound_to || CASE WHEN c.kept IS NOT NULL THEN greatest(c.kept, 0) END;
+            n_is_header := n_is_header || (v_is_new OR c.is_header);
+            n_gone_user := n_gone_user || NULL::text;
+
+        ELSIF c.what = 1 THEN
+            DELETE FROM sessions WHERE id = c.id RETURNING * INTO s;
+            IF FOUND THEN
+                v_before := s.version;
+                v_gone := 1;
+                DELETE FROM records WHERE id = c.id;
+                DELETE FROM metadata WHERE id = c.id;
+                n_id := n_id || s.id;
+                n_number := n_number || s.number;
+                n_first := n_first || NULL::bigint;
+                n_last := n_last || NULL::bigint;
+                n_rewound_to := n_rewound_to || NULL::bigint;
+                n_is_header := n_is_header || false;
+                n_gone_user := n_gone_user || s.user_id;
+            END IF;
+
+        ELSIF c.what = 2 THEN
+            SELECT version INTO v_before FROM documents
+            WHERE category = c.id AND name = c.name AND kind = c.kind FOR UPDATE;
+            INSERT INTO documents (category, name, kind, version, body)
+            VALUES (c.id, c.name, c.kind, c.version, c.content)
+            ON CONFLICT (category, name, kind) DO UPDATE SET version = excluded.version, body = excluded.body;
+
+        ELSIF c.what = 3 THEN
+            DELETE FROM documents WHERE category = c.id AND name = c.name AND kind = c.kind
+            RETURNING version INTO v_before;
+            v_gone := CASE WHEN FOUND THEN 1 ELSE 0 END;
+
+        ELSE
+            DELETE FROM documents WHERE category = c.id;
+            GET DIAGNOSTICS v_gone = ROW_COUNT;
+        END IF;
+        v_told := v_told || json_build_array(true, NULL, v_before, v_first, v_seqs, v_gone)::text;
+    END LOOP;
+
+    IF n_id <> '{}' THEN
+        PERFORM note_changes(n_id, n_number, n_first, n_last, n_rewound_to, n_is_header, n_gone_user);
+    END IF;
+    v_result := '[' || array_to_string(v_told, ',') || ']';
+    INSERT INTO tokens (token, outcomes) VALUES (p_token, v_result);
+    RETURN v_result;
+END $$;
+
+-- Forget what nobody needs any more: outcomes after an hour, and all but the last changes.
+CREATE FUNCTION tidy_up(p_changes_kept bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_last bigint;
+BEGIN
+    IF NOT pg_try_advisory_xact_lock('tokens'::regclass::oid::bigint) THEN
+        RETURN; -- somebody else is at it
+    END IF;
+    DELETE FROM tokens WHERE made < now() - interval '1 hour';
+    SELECT max(change) - p_changes_kept INTO v_last FROM changes;
+    IF v_last > (SELECT forgotten FROM store) THEN
+        DELETE FROM changes WHERE change <= v_last;
+        UPDATE store SET forgotten = v_last;
+    END IF;
+END $$;

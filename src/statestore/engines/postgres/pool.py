@@ -1,0 +1,103 @@
+"""Connections that wait to be used again: a few, all in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from statestore.engines.postgres.driver import Connection
+from statestore.engines.postgres.failures import leaves_connection_usable
+
+Connect = Callable[[float], Awaitable[Connection]]
+
+_open: set[Connection] = set()
+"""Keeps connections of a pool that nobody holds any more until its loop has closed them."""
+
+
+class Pool:
+    """Up to so many connections, made when they are needed."""
+
+    def __init__(self, connect: Connect, size: int) -> None:
+        self._connect = connect
+        self._room = asyncio.Semaphore(size)
+        self._idle: list[Connection] = []
+        self._all: set[Connection] = set()
+        self._life: AsyncGenerator[None, None] | None = None
+
+    async def open(self) -> None:
+        """From now on, connections are closed when the loop ends or nobody holds the pool any more."""
+        self._life = _life_of(self._all)
+        await anext(self._life)
+
+    @asynccontextmanager
+    async def connection(self, seconds: float) -> AsyncGenerator[Connection]:
+        """A connection for as long as the block lasts. One that may not be usable after it is not used again."""
+        async with asyncio.timeout(seconds):
+            await self._room.acquire()
+        try:
+            connection = self._idle_one() or await self.connect_apart(seconds)
+            try:
+                yield connection
+            except BaseException as error:
+                if not leaves_connection_usable(error) or connection.is_in_transaction():
+                    self.drop(connection)
+                raise
+            finally:
+                if connection in self._all:
+                    self._idle.append(connection)
+        finally:
+            self._room.release()
+
+    def _idle_one(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closed():
+                return connection
+            self._forget(connection)
+        return None
+
+    def _forget(self, connection: Connection) -> None:
+        self._all.discard(connection)
+        _open.discard(connection)
+
+    async def connect_apart(self, seconds: float) -> Connection:
+        """A connection that does not count, and lasts as long as the pool."""
+        connection = await self._connect(seconds)
+        self._all.add(connection)
+        _open.add(connection)
+        return connection
+
+    def drop(self, connection: Connection) -> None:
+        """Break a connection off."""
+        self._forget(connection)
+        connection.terminate()
+
+    def drop_idle(self) -> None:
+        """Let go of what waits: where one connection was lost, the others are of no use either."""
+        while self._idle:
+            self.drop(self._idle.pop())
+
+    async def close(self, seconds: float) -> None:
+        """Say good-bye to the server; nobody may be using a connection any more."""
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            try:
+                async with asyncio.timeout(seconds):
+                    await connection.close()
+            except OSError:
+                connection.terminate()
+            self._forget(connection)
+        if self._life is not None:
+            await self._life.aclose()
+
+
+async def _life_of(connections: set[Connection]) -> AsyncGenerator[None, None]:
+    """Ends the connections when the generator is closed: by the pool, by the loop's end, or by being forgotten."""
+    try:
+        yield
+    finally:
+        for connection in tuple(connections):
+            connection.terminate()
+        _open.difference_update(connections)
+        connections.clear()

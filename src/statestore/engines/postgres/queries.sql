@@ -1,0 +1,230 @@
+-- Opening ------------------------------------------------------------------------------------------------------------
+
+-- name: server
+SELECT current_setting('server_version_num')::integer, current_setting('server_encoding'), to_regclass($1) IS NOT NULL;
+
+-- name: version
+SELECT version FROM store;
+
+-- name: lock_schema
+SELECT pg_advisory_xact_lock(hashtextextended($1, 0));
+
+-- name: schema_exists
+SELECT to_regnamespace($1) IS NOT NULL;
+
+-- name: set_version
+UPDATE store SET version = $1;
+
+-- Writing ------------------------------------------------------------------------------------------------------------
+
+-- name: append_to_sessions
+SELECT append_to_sessions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19);
+
+-- name: make_batches
+SELECT make_batches(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
+    $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43
+);
+
+-- name: tidy_up
+SELECT tidy_up($1);
+
+-- Reading ------------------------------------------------------------------------------------------------------------
+
+-- name: session
+SELECT -1::bigint AS seq, NULL::smallint AS kind, layout AS body, version AS key,
+    ARRAY[next_seq, users] AS numbers, ARRAY[user_id, created, updated] AS texts,
+    ARRAY[active_seed_id, active_persona_id, project_id, parent_session_id,
+        (SELECT string_agg(member, ',' ORDER BY place) FROM metadata WHERE metadata.id = sessions.id)] AS fields
+FROM sessions WHERE id = $1
+UNION ALL
+SELECT seq, kind, body, key, NULL, NULL, NULL FROM records WHERE id = $1 AND seq > $2 AND seq < $3
+ORDER BY seq;
+
+-- name: session_with_last
+SELECT -1::bigint AS seq, NULL::smallint AS kind, layout AS body, version AS key,
+    ARRAY[next_seq, users] AS numbers, ARRAY[user_id, created, updated] AS texts,
+    ARRAY[active_seed_id, active_persona_id, project_id, parent_session_id,
+        (SELECT string_agg(member, ',' ORDER BY place) FROM metadata WHERE metadata.id = sessions.id)] AS fields
+FROM sessions WHERE id = $1
+UNION ALL
+SELECT * FROM (
+    SELECT seq, kind, body, key, NULL::bigint[], NULL::text[], NULL::bytea[] FROM records
+    WHERE id = $1 AND seq > $2 AND seq < $3 ORDER BY seq DESC LIMIT $4
+) AS last
+ORDER BY seq;
+
+-- name: document
+SELECT body, version FROM documents WHERE category = $1 AND name = $2 AND kind = $3;
+
+-- name: documents
+SELECT name, kind, length(body) FROM documents WHERE category = $1 ORDER BY name, kind LIMIT $2;
+
+-- name: documents_after
+SELECT name, kind, length(body) FROM documents
+WHERE category = $1 AND (name, kind) > ($3, $4) ORDER BY name, kind LIMIT $2;
+
+-- name: categories
+SELECT DISTINCT category FROM documents
+WHERE $1 = '' OR category = $1 OR starts_with(category, $1 || '/') ORDER BY category;
+
+-- Watching -----------------------------------------------------------------------------------------------------------
+
+-- name: horizon
+-- The last change below which none can turn up any more: below a row whose own transaction is below all that are under
+-- way (see note_changes), and from there on as long as no number is missing.
+WITH settled AS (
+    SELECT identity, forgotten, coalesce((
+        SELECT change FROM changes
+        WHERE age(xmin) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)
+        ORDER BY change DESC LIMIT 1
+    ), forgotten) AS change FROM store
+), later AS (
+    SELECT change, row_number() OVER (ORDER BY change) AS place
+    FROM changes WHERE change > (SELECT change FROM settled)
+)
+SELECT identity, forgotten,
+    coalesce((SELECT max(later.change) FROM later WHERE later.change = settled.change + later.place), settled.change),
+    coalesce((SELECT max(change) FROM changes), forgotten)
+FROM settled;
+
+-- name: watch
+-- Whether nobody watched until now: the rest of the statement does not see what its first part writes.
+WITH renewed AS (
+    UPDATE watched SET until = now() + interval '30 seconds' WHERE until < now() + interval '15 seconds'
+)
+SELECT until < now() FROM watched;
+
+-- name: changes
+SELECT change, changes.number, first, last, rewound_to, is_header::integer,
+    CASE WHEN gone_user IS NOT NULL THEN changes.id END, gone_user, sessions.id, sessions.user_id, sessions.created
+FROM changes LEFT JOIN sessions ON sessions.id = changes.id AND sessions.number = changes.number
+WHERE change > $1 AND change <= $2 ORDER BY change LIMIT $3;
+
+-- name: added_records
+SELECT change, seq, kind, body
+FROM changes JOIN sessions USING (id, number) JOIN records ON records.id = changes.id AND seq BETWEEN first AND last
+WHERE change = ANY ($1) AND (change > $2 OR seq > $3) ORDER BY change, seq LIMIT $4;
+
+-- Searching ----------------------------------------------------------------------------------------------------------
+
+-- name: indexing_state
+SELECT rules, change, swept, forgotten, coalesce((SELECT max(change) FROM changes), forgotten)
+FROM indexing, store;
+
+-- name: lock_indexing
+SELECT 1 FROM indexing FOR UPDATE;
+
+-- name: set_indexing_state
+UPDATE indexing SET rules = $1, change = $2, swept = $3;
+
+-- name: forget_words
+WITH gone AS (DELETE FROM indexed) DELETE FROM words;
+
+-- name: sessions_to_index
+SELECT id FROM sessions WHERE id > $1 ORDER BY id LIMIT $2;
+
+-- name: changes_to_index
+SELECT change, id, rewound_to IS NOT NULL OR gone_user IS NOT NULL FROM changes
+WHERE change > $1 ORDER BY change LIMIT $2;
+
+-- name: forget_stale_words
+WITH gone AS (
+    DELETE FROM indexed WHERE id = ANY ($1)
+    AND NOT EXISTS (SELECT FROM sessions WHERE sessions.id = indexed.id AND sessions.number = indexed.number)
+)
+DELETE FROM words WHERE id = ANY ($1) AND (
+    NOT EXISTS (SELECT FROM sessions WHERE sessions.id = words.id AND sessions.number = words.number)
+    OR seq > 0 AND NOT EXISTS (SELECT FROM records WHERE records.id = words.id AND records.seq = words.seq)
+);
+
+-- name: records_to_index
+SELECT id, number, seq, kind, body FROM (
+    SELECT *, sum(length(body)) OVER (ORDER BY id, seq ROWS UNBOUNDED PRECEDING) - length(body) AS before FROM (
+        SELECT sessions.id, sessions.number, next.seq, next.kind, next.body
+        FROM sessions LEFT JOIN indexed ON indexed.id = sessions.id AND indexed.number = sessions.number
+        CROSS JOIN LATERAL (
+            SELECT seq, kind, body FROM records
+            WHERE records.id = sessions.id AND records.seq > coalesce(indexed.seq, 0) ORDER BY seq LIMIT $2
+        ) AS next
+        WHERE sessions.id = ANY ($1)
+        ORDER BY id, seq LIMIT $2
+    ) AS first
+) AS found WHERE before < $3 ORDER BY id, seq;
+
+-- name: titles_to_index
+SELECT sessions.id, sessions.number, sessions.title
+FROM sessions LEFT JOIN indexed ON indexed.id = sessions.id AND indexed.number = sessions.number
+WHERE sessions.id = ANY ($1) AND sessions.title IS DISTINCT FROM indexed.title;
+
+-- name: add_words
+INSERT INTO words (id, number, seq, lexemes, line)
+SELECT id, number, seq, lexemes::tsvector, line
+FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[]) AS added (id, number, seq, lexemes, line)
+ON CONFLICT (id, seq) DO UPDATE SET number = excluded.number, lexemes = excluded.lexemes, line = excluded.line;
+
+-- name: forget_titles
+DELETE FROM words WHERE id = ANY ($1) AND seq = 0;
+
+-- name: set_indexed
+INSERT INTO indexed (id, number, seq) SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[])
+ON CONFLICT (id) DO UPDATE SET number = excluded.number, seq = excluded.seq,
+    title = CASE WHEN indexed.number = excluded.number THEN indexed.title END;
+
+-- name: set_indexed_titles
+INSERT INTO indexed (id, number, seq, title)
+SELECT id, number, 0, title FROM unnest($1::text[], $2::bigint[], $3::bytea[]) AS titled (id, number, title)
+ON CONFLICT (id) DO UPDATE SET number = excluded.number, title = excluded.title,
+    seq = CASE WHEN indexed.number = excluded.number THEN indexed.seq ELSE 0 END;
+
+-- name: search
+WITH matching AS (
+    SELECT id, number, seq, lexemes FROM words
+    WHERE lexemes @@ $1::text::tsquery AND line IS NULL AND NOT (seq = 0 AND id = ANY ($9))
+    UNION ALL
+    SELECT id, number, seq, lexemes FROM words
+    WHERE line IS NOT NULL AND (SELECT bool_and(strpos(line, wanted) > 0) FROM unnest($2::text[]) AS wanted)
+        AND NOT (seq = 0 AND id = ANY ($9))
+    UNION ALL
+    SELECT id, number, seq, lexemes::tsvector
+    FROM unnest($10::text[], $11::bigint[], $12::bigint[], $13::text[], $14::text[])
+        AS pending (id, number, seq, lexemes, line)
+    WHERE line IS NULL AND lexemes::tsvector @@ $1::text::tsquery
+        OR line IS NOT NULL AND (SELECT bool_and(strpos(line, wanted) > 0) FROM unnest($2::text[]) AS wanted)
+), best AS (
+    SELECT id, seq, ts_rank(lexemes, $1::text::tsquery, 1) AS score, user_id, title, opening
+    FROM matching JOIN sessions USING (id, number)
+    WHERE (
+        CASE WHEN seq = 0 THEN title IS NOT NULL
+        ELSE EXISTS (SELECT FROM records WHERE records.id = matching.id AND records.seq = matching.seq) END
+    )
+    AND ($3::text IS NULL OR user_id = $3)
+    AND ($4::bytea IS NULL OR coalesce(project_id, project, projects) = $4)
+    AND (
+        $5::real IS NULL OR ts_rank(lexemes, $1::text::tsquery, 1) < $5
+        OR ts_rank(lexemes, $1::text::tsquery, 1) = $5 AND (id, seq) > ($6::text, $7::bigint)
+    )
+    ORDER BY score DESC, id, seq LIMIT $8
+)
+SELECT id, seq, score, user_id, coalesce(title, opening), kind, CASE WHEN seq = 0 THEN title ELSE body END
+FROM best LEFT JOIN records USING (id, seq) ORDER BY score DESC, id, seq;
+
+-- Checking -----------------------------------------------------------------------------------------------------------
+
+-- name: check_sessions
+SELECT id, version, created, updated, age, age_rest, next_seq, users, agents, events, size,
+    (SELECT string_agg(member, ',' ORDER BY place) FROM metadata WHERE metadata.id = sessions.id)
+FROM sessions ORDER BY id;
+
+-- name: check_records
+SELECT seq, kind, body FROM records WHERE id = $1 ORDER BY seq;
+
+-- name: check_strays
+SELECT 'records', id, count(*) FROM records WHERE NOT EXISTS (SELECT FROM sessions WHERE sessions.id = records.id)
+GROUP BY id
+UNION ALL
+SELECT 'metadata', id, count(*) FROM metadata WHERE NOT EXISTS (SELECT FROM sessions WHERE sessions.id = metadata.id)
+GROUP BY id;
+
+-- name: check_documents
+SELECT category, name, kind, body FROM documents ORDER BY category, name, kind;

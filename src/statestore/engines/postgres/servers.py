@@ -1,0 +1,116 @@
+"""Connecting: to the server that takes writes, of several that a URL names, within a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from statestore.engines.postgres.driver import Connection, load_driver
+from statestore.engines.postgres.failures import NoneTakesWrites, is_about_all_servers
+
+PATIENCE: Final = 5.0
+"""Seconds for one server to answer while there are others to ask."""
+
+
+class Address(Struct, frozen=True):
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+    @property
+    def is_socket(self) -> bool:
+        """Whether it is a directory with a Unix socket."""
+        return self.host.startswith("/")
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+class Login(Struct, frozen=True):
+    """Who connects, to which database, with which transport security."""
+
+    user: str | None = None
+    password: str | None = None
+    database: str | None = None
+    tls: Mapping[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Login({self.user!r}, {self.database!r})"  # not the password
+
+
+class Servers:
+    """One server, or several of which one at a time takes writes."""
+
+    def __init__(
+        self, login: Login, addresses: Sequence[Address], *, needs_writes: bool, settings: Mapping[str, str]
+    ) -> None:
+        self._login = login
+        self._addresses = list(addresses)
+        self._needs_writes = needs_writes
+        self._settings = dict(settings)
+        self._driver = load_driver()
+
+    @property
+    def are_several(self) -> bool:
+        """Whether there is somewhere else to go."""
+        return len(self._addresses) > 1
+
+    async def connect(self, seconds: float) -> Connection:
+        """A connection to the first server that will do; the one that did last time is asked first."""
+        end = asyncio.get_running_loop().time() + seconds
+        errors: list[Exception] = []
+        for address in tuple(self._addresses):
+            left = end - asyncio.get_running_loop().time()
+            if left <= 0:
+                break
+            try:
+                connection = await self._connect_to(address, min(left, PATIENCE) if self.are_several else left)
+            except Exception as error:
+                if is_about_all_servers(error) or not self.are_several:
+                    raise
+                errors.append(error)
+                continue
+            if self._needs_writes and _is_standby(connection):
+                connection.terminate()
+                errors.append(NoneTakesWrites(f"{address} is a standby", are_several=self.are_several))
+                continue
+            self._addresses.remove(address)
+            self._addresses.insert(0, address)
+            return connection
+        raise _most_telling(errors)
+
+    async def _connect_to(self, address: Address, seconds: float) -> Connection:
+        login = self._login
+        options: dict[str, Any] = {}
+        if login.tls:
+            # Only a DSN takes these; it holds no secret.
+            pairs = "&".join(f"{name}={value}" for name, value in login.tls.items())
+            options["dsn"] = f"postgresql://?{pairs}"
+        async with asyncio.timeout(seconds):
+            return await self._driver.connect(
+                host=address.host,
+                port=address.port,
+                user=login.user,
+                password=login.password,
+                database=login.database,
+                timeout=seconds,
+                server_settings=self._settings,
+                **options,
+            )
+
+
+def _is_standby(connection: Connection) -> bool:
+    return getattr(connection.get_settings(), "in_hot_standby", "off") == "on"  # servers before 14 do not tell
+
+
+def _most_telling(errors: Sequence[Exception]) -> Exception:
+    """Of what several servers answered, what says most: a standby that waits to be promoted, then the first."""
+    for error in errors:
+        if isinstance(error, NoneTakesWrites):
+            return error
+    return errors[0] if errors else TimeoutError()

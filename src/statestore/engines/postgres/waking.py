@@ -1,0 +1,90 @@
+"""Waking those who watch: writers tell that something happened, but only while somebody wants to know.
+
+Whoever waits says so in the table ``watched``, for half a minute at a time. A writer that looked there before does not
+tell of its change: so right after that, and while a change is held up by another transaction, waits are short.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Final
+from weakref import WeakMethod
+
+from statestore.engines.postgres.driver import Connection
+from statestore.engines.postgres.pool import Pool
+from statestore.engines.postgres.statements import SQL
+from statestore.engines.postgres.watching import horizon
+from statestore.engines.telling import Moment
+
+BLINK: Final = 0.05
+"""Seconds of a wait out of which nobody may be woken."""
+UNSURE: Final = 2.0
+"""Seconds after which every writer that was under way has ended, or has seen that somebody watches."""
+
+
+class Waking:
+    """Hears what writers tell, on a connection of its own."""
+
+    def __init__(self, pool: Pool, *, timeout: float) -> None:
+        self._pool = pool
+        self._timeout = timeout
+        self._listening: Connection | None = None
+        self._connecting = asyncio.Lock()
+        self._sleepers: set[asyncio.Event] = set()
+        self._sure_from = 0.0
+
+    @contextmanager
+    def sleeper(self) -> Generator[asyncio.Event]:
+        """Something that is set when there may be changes."""
+        awake = asyncio.Event()
+        self._sleepers.add(awake)
+        try:
+            yield awake
+        finally:
+            self._sleepers.discard(awake)
+
+    def wake_all(self, *_: object) -> None:
+        """There may be changes, or the connection that tells of them was lost, or the store is being closed."""
+        for awake in self._sleepers:
+            awake.set()
+
+    async def longest_wait(self, connection: Connection, after: Moment) -> float:
+        """Say that somebody watches; how long it may sleep until something after a moment is to be looked for."""
+        await self._listen(after.identity)
+        clock = asyncio.get_running_loop().time
+        if await connection.fetchval(SQL["watch"]):
+            self._sure_from = clock() + UNSURE
+        now = await horizon(connection)
+        if now.change > after.change:
+            return 0.0
+        is_sure = clock() >= self._sure_from and now.last <= after.change
+        return self._timeout if is_sure else BLINK
+
+    async def _listen(self, identity: str) -> None:
+        async with self._connecting:
+            if self._listening is None or self._listening.is_closed():
+                connection = await self._pool.connect_apart(self._timeout)
+                wake = _forgetful(WeakMethod(self.wake_all))
+                connection.add_termination_listener(wake)
+                await connection.add_listener(f"statestore_{identity}", wake)
+                self._listening = connection
+
+    def close(self) -> None:
+        """Wake everybody, and listen no more."""
+        self.wake_all()
+        if self._listening is not None:
+            self._pool.drop(self._listening)
+            self._listening = None
+
+
+def _forgetful(method: WeakMethod[Callable[..., None]]) -> Callable[..., None]:
+    """Calls a method as long as there is its object: a connection must not keep alive what keeps the connection."""
+
+    def call(*args: object) -> None:
+        alive = method()
+        if alive is not None:
+            alive(*args)
+
+    return call

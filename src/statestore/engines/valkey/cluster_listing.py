@@ -1,0 +1,143 @@
+"""Listing and counting sessions of a cluster, whose indexes are written after the sessions.
+
+So an entry is only taken for what it says if the session's header agrees; one that is left over is put right when it is
+met. A session whose writer died before it was listed is found by check() and listed by repair().
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import msgspec
+
+from statestore.engine import SessionQuery
+from statestore.engines.selecting import has_filters, is_selected
+from statestore.engines.valkey.calling import Caller, Command
+from statestore.engines.valkey.keys import PLACE_DIGITS, Keys, place_of
+from statestore.engines.valkey.listing import bounds_of, index_of, summary_of
+from statestore.engines.valkey.planning import Listed
+from statestore.stored import SessionSummary
+from statestore.timestamps import nanoseconds
+
+PAGE: Final = 200
+FIELDS: Final = (
+    *("id", "user", "users", "created", "updated", "agents", "events", "active_seed_id", "active_persona_id"),
+    *("project_id", "project", "projects", "parent_session_id", "title", "opening", "size", "version", "place"),
+)
+"""Of a header, in the order that `summary_of` takes them."""
+
+
+def entries_to_add(keys: Keys, listed: Listed) -> list[Command]:
+    """The commands that list a session where it is to be."""
+    if listed.now is None or listed.before == listed.now:
+        return []
+    entry = f"{listed.now}{listed.id}"
+    commands: list[Command] = [("ZADD", index, 0, entry) for index in (keys.newest, keys.newest_of(listed.user_id))]
+    return commands if listed.before is not None else [*commands, ("ZADD", keys.ids, 0, listed.id)]
+
+
+def entries_to_remove(keys: Keys, listed: Listed) -> list[Command]:
+    """The commands that remove a session from where it was."""
+    if listed.before is None or listed.before == listed.now:
+        return []
+    entry = f"{listed.before}{listed.id}"
+    commands: list[Command] = [("ZREM", index, entry) for index in (keys.newest, keys.newest_of(listed.user_id))]
+    return commands if listed.now is not None else [*commands, ("ZREM", keys.ids, listed.id)]
+
+
+async def list_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: bool) -> list[SessionSummary]:
+    """The sessions that a query selects."""
+    found: list[SessionSummary] = []
+    if query.limit is not None and query.limit <= 0:
+        return found
+    async for summary in _walk(caller, keys, query, may_clean=may_clean):
+        found.append(summary)
+        if len(found) == query.limit:
+            break
+    if query.order == "updated":  # some may have moved to the front while we looked
+        found.sort(key=lambda summary: (_place_in(summary), summary.id))
+    return found
+
+
+def _place_in(summary: SessionSummary) -> str:
+    return place_of(nanoseconds(summary.updated_text))
+
+
+async def count_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: bool) -> int:
+    """How many sessions a query selects, ``limit`` and ``after`` aside."""
+    query = msgspec.structs.replace(query, after=None, limit=None)
+    count = 0
+    async for _ in _walk(caller, keys, query, may_clean=may_clean):
+        count += 1
+    return count
+
+
+async def _walk(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: bool) -> AsyncIterator[SessionSummary]:
+    """The sessions that a query selects, each once, also if it moves meanwhile."""
+    index, (start, end) = index_of(keys, query), bounds_of(query)
+    beginning = start
+    page = PAGE if query.limit is None or has_filters(query) else min(PAGE, query.limit)
+    seen: set[str] = set()
+    while True:
+        entries: list[bytes] = await caller.call("ZRANGEBYLEX", index, start, end, "LIMIT", 0, page)
+        for entry, header in zip(entries, await _headers(caller, keys, query, entries), strict=True):
+            session_id = _id_in(entry, query)
+            if not _is_true(entry, header, query):
+                if may_clean:
+                    await _put_right(caller, keys, query, index, entry, header)
+                if header[16] is None or (query.after and f"({header[17]}{session_id}".encode() <= beginning):
+                    continue
+            summary = None if session_id in seen else summary_of(header)
+            seen.add(session_id)
+            if summary is not None and is_selected(summary, query):
+                yield summary
+        if len(entries) < page:
+            return
+        start = b"(" + entries[-1]
+
+
+def _id_in(entry: bytes, query: SessionQuery) -> str:
+    return (entry if query.order == "id" else entry[PLACE_DIGITS:]).decode()
+
+
+def _is_true(entry: bytes, header: list[Any], query: SessionQuery) -> bool:
+    """Whether there is a session, in the place that its entry tells."""
+    return header[16] is not None and (query.order == "id" or header[17] == entry[:PLACE_DIGITS].decode())
+
+
+async def _headers(caller: Caller, keys: Keys, query: SessionQuery, entries: list[bytes]) -> list[list[Any]]:
+    commands = [("HMGET", f"{keys.session(_id_in(entry, query))}:h", *FIELDS) for entry in entries]
+    replies = await caller.call_all(commands) if commands else []
+    for reply in replies:
+        error = caller.explained(reply)
+        if error is not None:
+            raise error
+    return [[None if value is None else value.decode() for value in reply] for reply in replies]
+
+
+async def _put_right(
+    caller: Caller, keys: Keys, query: SessionQuery, index: str, entry: bytes, header: list[Any]
+) -> None:
+    """Remove an entry that is left over, and see that the session, if there is one, is listed where it is.
+
+    Whoever creates a session writes its header first and its entries later: so a look after the removal sees either
+    the header, or that the entries are yet to come.
+    """
+    session_id = _id_in(entry, query)
+    if header[17] is None:
+        await caller.call("ZREM", index, entry)
+        (header,) = await _headers(caller, keys, query, [entry])
+        if header[17] is None:
+            return
+    await caller.call_all(entries_to_add(keys, Listed(session_id, header[1], None, header[17])))
+    if entry[:PLACE_DIGITS] != header[17].encode() and query.order != "id":
+        await caller.call("ZREM", index, entry)
+
+
+async def list_categories(caller: Caller, keys: Keys, prefix: str) -> list[str]:
+    """The categories that hold documents: all, or the named one and those below it."""
+    found = [name.decode() for name in await caller.call("ZRANGE", keys.categories, 0, -1)]
+    wanted = [name for name in found if not prefix or name == prefix or name.startswith(prefix + "/")]
+    are_there = await caller.call_all([("EXISTS", keys.category(name)) for name in wanted]) if wanted else []
+    return [name for name, is_there in zip(wanted, are_there, strict=True) if is_there]

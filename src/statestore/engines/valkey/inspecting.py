@@ -1,0 +1,107 @@
+"""What is wrong with one session or one document, going by what is stored of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from statestore.engines.valkey.keys import place_of
+from statestore.engines.valkey.reading import HEAD, metadata_text
+from statestore.errors import InvalidName, InvalidValue
+from statestore.jsontext import members
+from statestore.names import check_category, check_name, check_session_id
+from statestore.records import AGENT, USER, decode_body
+from statestore.timestamps import nanoseconds
+
+_KINDS = {b"u": USER, b"a": AGENT, b"e": "event"}
+_COUNTS = (b"u", "users"), (b"a", "agents"), (b"e", "events")
+
+
+def inspect_session(
+    session_id: str, header: dict[str, bytes], records: list[bytes], metadata: list[bytes], seq_of_key: list[bytes]
+) -> Iterator[str]:
+    """All that is wrong with a session."""
+    yield from _inspect_header(session_id, header)
+    seqs: list[int] = []
+    for record in records:
+        yield from _inspect_record(record, seqs)
+    for letter, name in _COUNTS:
+        found = sum(record[:1] == letter for record in records)
+        if header.get(name) != b"%d" % found:
+            yield f"it has {found} records of the {name}, and its header says {_shown(header.get(name))}"
+    if seqs and not _is_above(header.get("next"), max(seqs)):
+        yield f"it has a record {max(seqs)}, and {_shown(header.get('next'))} is the next number to be given out"
+    try:
+        text = metadata_text(metadata)
+        members(text)
+    except (ValueError, msgspec.DecodeError) as error:
+        yield f"its metadata are not a JSON object: {error}"
+    else:
+        size = len(text) + sum(len(record) - HEAD for record in records)
+        if header.get("size") != b"%d" % size:
+            yield f"its header says {_shown(header.get('size'))} bytes, and it has {size}"
+    known = set(seqs)
+    for key, seq in zip(seq_of_key[::2], seq_of_key[1::2], strict=True):
+        if not seq.isdigit() or int(seq) not in known:
+            yield f"the key {_shown(key)!r} is of record {_shown(seq)}, which is not there"
+
+
+def _shown(value: bytes | None) -> str:
+    return "nothing" if value is None else value.decode(errors="replace")
+
+
+def _is_above(text: bytes | None, number: int) -> bool:
+    return text is not None and text.isdigit() and int(text) > number
+
+
+def _inspect_header(session_id: str, header: dict[str, bytes]) -> Iterator[str]:
+    try:
+        check_session_id(session_id)
+    except InvalidName as error:
+        yield f"its id breaks the naming rule: {error}"
+    missing = [name for name in ("id", "user", "created", "updated", "place", "version", "born") if name not in header]
+    if missing:
+        yield f"its header lacks {', '.join(missing)}"
+        return
+    try:
+        nanoseconds(header["created"].decode())
+        place = place_of(nanoseconds(header["updated"].decode()))
+        if header["place"].decode() != place:
+            yield f"it is listed in a place that is not that of {_shown(header['updated'])}"
+    except (InvalidValue, UnicodeDecodeError) as error:
+        yield str(error)
+    if header["id"] != session_id.encode():
+        yield f"its header says that it is {_shown(header['id'])!r}"
+
+
+def _inspect_record(record: bytes, seqs: list[int]) -> Iterator[str]:
+    """What is wrong with a record; its number is added to those before it."""
+    letter, number = record[:1], record[1:HEAD]
+    if letter not in _KINDS or not number.isdigit():
+        yield f"it has a record that begins with {record[:HEAD]!r}, which we never write"
+        return
+    seq = int(number)
+    if seqs and seq <= seqs[-1]:
+        yield f"its record {seq} comes after {seqs[-1]}"
+    seqs.append(seq)
+    try:
+        decode_body(_KINDS[letter], record[HEAD:])
+    except (msgspec.DecodeError, InvalidValue, RecursionError, UnicodeDecodeError) as error:
+        yield f"its record {seq} is not a record: {error}"
+
+
+def inspect_document(category: str, name: str, kind: str, body: bytes) -> Iterator[str]:
+    """All that is wrong with a document."""
+    try:
+        check_category(category)
+        check_name(name)
+    except InvalidName as error:
+        yield f"its name breaks the naming rule: {error}"
+    try:
+        if kind == "json":
+            msgspec.json.decode(body)
+        if kind != "bin":
+            body.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        yield f"it is not {'JSON' if kind == 'json' else 'UTF-8'}: {error}"

@@ -1,0 +1,79 @@
+"""The names of all keys, and where a session is in a listing.
+
+What changes together has the same text in braces, so that a cluster keeps it in one place. Names are escaped, so that
+nobody's braces get in the way.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+PLACE_DIGITS: Final = 21
+_LATEST: Final = 253_402_560_000 * 10**9
+"""Some days after the year 9999: offsets may lead there."""
+
+
+def place_of(updated_ns: int) -> str:
+    """What a session is listed by: texts of one length, of which that of the latest moment sorts first."""
+    return f"{min(max(_LATEST - updated_ns, 0), 10**PLACE_DIGITS - 1):0{PLACE_DIGITS}}"
+
+
+@lru_cache(maxsize=4096)
+def encoded(text: str) -> str:
+    """A name as part of a key, without braces; ``decoded`` is the way back."""
+    return text.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
+
+
+def decoded(text: str) -> str:
+    """The name behind a part of a key."""
+    return text.replace("%7D", "}").replace("%7B", "{").replace("%25", "%")
+
+
+class Keys:
+    """All keys of one store begin with its prefix."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.store = f"{prefix}:store"
+        """Which version the layout has, and which store this is: a hash."""
+        self.newest = f"{prefix}:newest"
+        """Place and id of every session: a sorted set."""
+        self.ids = f"{prefix}:ids"
+        """The id of every session: a sorted set."""
+        self.categories = f"{prefix}:categories"
+        """The name of every category: a sorted set."""
+        self.changes = f"{prefix}:changes"
+        """What happened: a stream."""
+        self.change = f"{prefix}:change"
+        """The number of the last change."""
+        self._session = f"{prefix}:s:{{"
+        self._category = f"{prefix}:d:{{"
+
+    def session(self, session_id: str) -> str:
+        """What the keys of a session begin with."""
+        return f"{self._session}{encoded(session_id)}}}"
+
+    def session_in(self, key: str) -> str:
+        """The id in the key of a session's header."""
+        return decoded(key[len(self._session) : -len("}:h")])
+
+    def newest_of(self, user_id: str) -> str:
+        """Place and id of every session of a user: a sorted set."""
+        return f"{self.newest}:{encoded(user_id)}"
+
+    def category(self, category: str) -> str:
+        """The names and kinds in a category: a sorted set."""
+        return f"{self._category}{encoded(category)}}}"
+
+    def category_in(self, key: str) -> str:
+        """The category in its key, or in that of a document."""
+        return decoded(key[len(self._category) :].partition("}")[0])
+
+    def document(self, category: str, name: str, kind: str) -> str:
+        """A document: a hash."""
+        return f"{self.category(category)}:{kind}:{name}"
+
+    def token(self, item: str, token: str) -> str:
+        """What came of a batch, for whoever asks again; kept where the item with this name is."""
+        return f"{item}:t:{token}"

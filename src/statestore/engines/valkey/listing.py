@@ -1,0 +1,131 @@
+"""Listing and counting sessions by the indexes of one server: newest first, of everybody or of one user, or by id."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+import msgspec
+
+from statestore.engine import SessionQuery
+from statestore.engines.selecting import has_filters
+from statestore.engines.valkey.calling import Caller
+from statestore.engines.valkey.keys import Keys, place_of
+from statestore.engines.valkey.scripts import LIST
+from statestore.errors import InvalidValue
+from statestore.stored import SessionSummary
+from statestore.timestamps import nanoseconds
+
+PAGE: Final = 500
+"""How many entries are looked at in one call: meanwhile the server does nothing else."""
+
+log = logging.getLogger("statestore")
+_pack = msgspec.msgpack.Encoder().encode
+_rows = msgspec.msgpack.Decoder(list[list[Any]]).decode
+
+
+def index_of(keys: Keys, query: SessionQuery) -> str:
+    """The index that answers a query."""
+    if query.order == "id":
+        return keys.ids
+    return keys.newest if query.user_id is None else keys.newest_of(query.user_id)
+
+
+def bounds_of(query: SessionQuery, *, is_counting: bool = False) -> tuple[bytes, bytes]:
+    """Where in its index a query begins and ends."""
+    start, end = b"-", b"+"
+    is_by_id = query.order == "id"
+    if query.after is not None and not is_counting:
+        place = "" if is_by_id else place_of(query.after.updated_ns)
+        start = f"({place}{query.after.id}".encode()
+    if query.updated_since_ns is not None and not is_by_id:
+        end = f"[{place_of(query.updated_since_ns)}".encode() + b"\xff"
+    return start, end
+
+
+def _selection(keys: Keys, query: SessionQuery, page: int, *, may_clean: bool, only_counts: bool) -> bytes:
+    """What a page's script is asked for."""
+    wanted = (query.user_id, query.project_id, query.parent_session_id)
+    oldest = None if query.updated_since_ns is None else place_of(query.updated_since_ns)
+    return _pack(
+        (
+            keys.prefix,
+            index_of(keys, query),
+            query.order == "id",
+            page,
+            *(False if value is None else value for value in wanted),
+            query.top_level,
+            oldest or False,
+            may_clean,
+            only_counts,
+        )
+    )
+
+
+async def list_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: bool) -> list[SessionSummary]:
+    """The sessions that a query selects."""
+    start, end = bounds_of(query)
+    left = None if query.limit is None else max(query.limit, 0)
+    is_filtered = has_filters(query)
+    found: list[SessionSummary] = []
+    while left is None or len(found) < left:
+        page = PAGE if left is None or is_filtered else min(PAGE, left - len(found))
+        selection = _selection(keys, query, page, may_clean=may_clean, only_counts=False)
+        rows, last = await caller.run(LIST, keys.newest, selection, start, end)
+        found += [summary for row in _rows(rows) if (summary := summary_of(row)) is not None]
+        if last is None:
+            break
+        start = b"(" + last
+    return found if left is None else found[:left]
+
+
+async def count_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: bool) -> int:
+    """How many sessions a query selects, ``limit`` and ``after`` aside."""
+    query = msgspec.structs.replace(query, order="updated")
+    start, end = bounds_of(query, is_counting=True)
+    only_by_index = query.project_id is None and query.parent_session_id is None and not query.top_level
+    if only_by_index and not await caller.call("HEXISTS", keys.store, "expires"):
+        return await caller.call("ZLEXCOUNT", index_of(keys, query), start, end)
+    count = 0
+    while True:
+        selection = _selection(keys, query, PAGE, may_clean=may_clean, only_counts=True)
+        some, last = await caller.run(LIST, keys.newest, selection, start, end)
+        count += some
+        if last is None:
+            return count
+        start = b"(" + last
+
+
+def summary_of(row: list[Any]) -> SessionSummary | None:
+    """The summary in a header's fields; ``None``, and a warning, if there is none to be made of them."""
+    values: list[Any] = [None if value is False else value for value in row]
+    session_id, user_id, users, created, updated, agents, events, *rest = values
+    seed, persona, project_id, project, projects, parent, title, opening, size, version, _ = rest
+    try:
+        nanoseconds(created)
+        nanoseconds(updated)
+        return SessionSummary(
+            id=session_id,
+            user_id=user_id,
+            message_count=int(users),
+            created_text=created,
+            updated_text=updated,
+            response_count=int(agents),
+            event_count=int(events),
+            active_seed_id=seed,
+            active_persona_id=persona,
+            project_id=next((text for text in (project_id, project, projects) if text is not None), None),
+            parent_session_id=parent,
+            title=opening if title is None else title,
+            size=int(size),
+            version=version,
+        )
+    except (InvalidValue, TypeError, ValueError) as error:
+        log.warning("session %s cannot be listed: its header makes no sense: %s", session_id, error)
+        return None
+
+
+async def list_categories(caller: Caller, keys: Keys, prefix: str) -> list[str]:
+    """The categories that hold documents: all, or the named one and those below it."""
+    found = [name.decode() for name in await caller.call("ZRANGE", keys.categories, 0, -1)]
+    return [name for name in found if not prefix or name == prefix or name.startswith(prefix + "/")]

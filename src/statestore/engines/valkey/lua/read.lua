@@ -1,0 +1,35 @@
+-- Reads one session at one moment. ARGV: its name; the numbers that records are above and below, how many of the last
+-- ones are wanted at most, and how many are given at once, each -1 for any; and, to go on, the era and the first and the
+-- last place in the list.
+--
+-- Gives back nothing if there is no session, or if it is in another era by now; else its header, its layout, the
+-- records joined by a byte that no text has, where the next ones are, the metadata and the keys.
+
+local base = ARGV[1]
+local after, before, last, most = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local era, first_place, last_place = ARGV[6], tonumber(ARGV[7] or nil), tonumber(ARGV[8] or nil)
+
+local header = redis.call('HMGET', base .. ':h', 'version', 'next', 'users', 'user', 'created', 'updated',
+    'active_seed_id', 'active_persona_id', 'project_id', 'parent_session_id', 'era', 'born')
+if not header[1] or (era and era ~= header[11]) then
+    return false
+end
+local list = base .. ':r'
+if not era then
+    first_place = after < 0 and 0 or count_up_to(list, after)
+    last_place = (before < 0 and redis.call('LLEN', list) or count_up_to(list, before - 1)) - 1
+    if last >= 0 then
+        first_place = math.max(first_place, last_place - last + 1)
+    end
+end
+local place = math.min(last_place, first_place + most - 1)
+local records = ''
+if place >= first_place then
+    records = table.concat(redis.call('LRANGE', list, first_place, place), '\255')
+end
+if era then
+    return {records, place + 1}
+end
+local layout = redis.call('HGET', base .. ':h', 'layout')
+return {cmsgpack.pack(header), layout, records, place + 1, last_place, redis.call('HGETALL', base .. ':m'),
+    redis.call('HGETALL', base .. ':k')}

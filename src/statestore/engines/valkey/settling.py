@@ -1,0 +1,40 @@
+"""Making plans, and forgetting their outcomes once we have them.
+
+A server keeps the outcome of a batch for an hour, in case that its answer does not get through. If it did, and nothing
+was sent twice, nobody will ever ask again: so the next batches take the word along that it can go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from statestore.engines.valkey.calling import Caller
+from statestore.engines.valkey.planning import Plan
+from statestore.engines.valkey.pool import Command
+from statestore.engines.valkey.scripts import COMMIT
+
+
+class Settlement:
+    """Knows which outcomes need not be kept any longer."""
+
+    def __init__(self) -> None:
+        self._settled: list[str] = []
+
+    async def run_all(self, caller: Caller, plans: Sequence[Plan]) -> list[Any]:
+        """What the server says to each plan."""
+        settled, self._settled = self._settled, []
+        repeated = caller.repeated
+        replies = await caller.run_all(
+            COMMIT, [(plan.key, plan.arguments) for plan in plans], besides=_forgetting(caller, settled)
+        )
+        if caller.repeated == repeated:  # else an attempt may still be under way, and must find the outcome
+            self._settled += [plan.token for plan in plans]
+        return replies
+
+
+def _forgetting(caller: Caller, tokens: list[str]) -> list[Command]:
+    """The commands that remove some outcomes; on a cluster each is on a node of its own."""
+    if caller.address.is_cluster:
+        return [("UNLINK", token) for token in tokens]
+    return [("UNLINK", *tokens)] if tokens else []

@@ -1,0 +1,118 @@
+"""What engines on one server and on a cluster share: opening, reading, and the settings of their store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from typing import Final
+
+from statestore.engine import DocumentQuery
+from statestore.engines.valkey import reading
+from statestore.engines.valkey.address import Address
+from statestore.engines.valkey.calling import Caller
+from statestore.engines.valkey.keys import Keys
+from statestore.engines.valkey.scripts import OPEN
+from statestore.engines.valkey.surveying import Finding, mend, survey
+from statestore.engines.valkey.usage import TaskUsage
+from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
+from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, StoredSession
+
+VERSION: Final = 1
+"""Of the layout of keys and values."""
+
+
+class Storage:
+    """A store on whatever answers: opened, closed and read in the same way everywhere."""
+
+    def __init__(
+        self, caller: Caller, *, create: bool = True, read_only: bool = False, durability: str = "full"
+    ) -> None:
+        if durability not in ("full", "relaxed"):
+            raise InvalidValue(f"durability is 'full' or 'relaxed', not {durability!r}")
+        self._caller = caller
+        self._address = caller.address
+        self._keys = Keys(caller.address.prefix)
+        self._create = create
+        self._read_only = read_only
+        self._is_durable = durability == "full"
+        self._usage = TaskUsage(self.url)
+
+    @property
+    def url(self) -> str:
+        """The store as a URL, without any password."""
+        return self._address.url
+
+    async def open(self) -> None:
+        """Connect, and see that there is a store that we can read."""
+        await self._caller.open()
+        try:
+            await self._look_at_server()
+            await self._look_at_store()
+        except BaseException:
+            await self._caller.close()
+            raise
+        self._usage.open()
+
+    async def _look_at_server(self) -> None:
+        """Refuse a server that is not what the URL says."""
+
+    async def _look_at_store(self) -> None:
+        makes = not self._read_only and self._create
+        expires = "1" if self._address.ttl and not self._read_only else "0"
+        arguments = (str(VERSION) if makes else "", os.urandom(8).hex(), expires)
+        version, identity, _ = await self._caller.run(OPEN, self._keys.store, *arguments, keep_trying=False)
+        if version is None:
+            why = "read_only=True" if self._read_only else "create=False"
+            raise StoreUnavailable(f"{self.url} holds no store yet, and {why} makes none")
+        if not version.isdigit() or identity is None:
+            raise StoreUnavailable(f"{self.url}: the key {self._keys.store} is none of ours; choose another prefix")
+        if int(version) > VERSION:
+            raise StoreUnavailable(
+                f"{self.url} has the layout version {int(version)}, and this statestore knows {VERSION}: "
+                "use the newer statestore that made it"
+            )
+
+    async def close(self) -> None:
+        """Wait for calls under way, then let go of all connections."""
+        if await self._usage.close():
+            await self._caller.close()
+
+    def _check_writable(self) -> None:
+        if self._read_only:
+            raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
+
+    async def read_session(
+        self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
+    ) -> StoredSession | None:
+        """One session, with the records that are asked for."""
+        with self._usage:
+            return await reading.read_session(self._caller, self._keys, session_id, after, before, last)
+
+    async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
+        """One document."""
+        with self._usage:
+            return await reading.get_document(self._caller, self._keys, category, name, kind)
+
+    async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
+        """What a category holds, by name, then kind."""
+        with self._usage:
+            return await reading.list_documents(self._caller, self._keys, query)
+
+    async def check(self) -> list[Problem]:
+        """Everything that is wrong with what is stored, and with how safely the server keeps it."""
+        with self._usage:
+            return [finding.problem async for finding in self._survey()]
+
+    async def repair(self) -> list[Problem]:
+        """List what no index knows, and remove entries of what is gone; what is stored is left as it is."""
+        self._check_writable()
+        with self._usage:
+            return [await mend(self._caller, finding) async for finding in self._survey() if finding.remedy]
+
+    def _survey(self) -> AsyncIterator[Finding]:
+        return survey(self._caller, self._keys, is_durable=self._is_durable)
+
+
+def milliseconds(address: Address) -> int:
+    """The time to live of a session, as the server counts; 0 if it lives for ever."""
+    return max(round(address.ttl * 1000), 1) if address.ttl else 0
