@@ -60,6 +60,7 @@ NAMES = [
     "StoreClosed",
     "StoreUnavailable",
     "TimelineEntry",
+    "Trashed",
     "UserMessage",
     "UserStore",
     "WrongUser",

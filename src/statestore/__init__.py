@@ -37,6 +37,7 @@ from statestore.store.batch import Batch
 from statestore.store.plain import StateStore, UserStore
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary
 from statestore.timeline import TimelineEntry
+from statestore.trash import Trashed
 
 __version__ = "0.1.0"
 
@@ -84,6 +85,7 @@ __all__ = [
     "StoreClosed",
     "StoreUnavailable",
     "TimelineEntry",
+    "Trashed",
     "UserMessage",
     "UserStore",
     "WrongUser",

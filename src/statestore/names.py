@@ -14,6 +14,8 @@ MAX_PART_BYTES: Final = 200
 MAX_CATEGORY_BYTES: Final = 500
 SESSIONS: Final = "sessions"
 RESERVED_PART: Final = ".statestore"
+TRASH: Final = f"{RESERVED_PART}/trash"
+"""Where the store keeps what it threw away: to an engine a category like any other, to users none."""
 RESERVED_METADATA_KEY: Final = "statestore"
 """Where the store's own notes are kept, in the seed's layout."""
 SUFFIXES: Final = (".json", ".md", ".bin")

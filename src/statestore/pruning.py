@@ -21,6 +21,8 @@ class PruneConfig(Struct, frozen=True):
     max_sessions: int = 100
     ttl_hours: int = 168
     max_sessions_per_user: int = 0
+    trash_hours: int = 0
+    """How long what goes can be restored; 0: it is gone at once."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from statestore import StateStore
-from statestore.conformance.fidelity import SESSION, parsed, recreated
+from statestore.conformance.fidelity import SESSION, parsed
 from statestore.host import step
 from statestore.opening import engine_for
 from statestore.seedform import session_json
+from statestore.store.recreating import creation
 from statestore.stored import StoredSession
 
 GOLDEN = sorted((Path(__file__).parents[1] / "data" / "golden" / "sessions").glob("*.json"))
@@ -21,7 +22,7 @@ def copied(stored: StoredSession, url: str) -> StoredSession:
     engine = engine_for(url)
     step(engine.open())
     try:
-        step(engine.commit([recreated(stored)]))
+        step(engine.commit([creation(stored)]))
         again = step(engine.read_session(stored.id))
     finally:
         step(engine.close())

@@ -119,4 +119,5 @@ async def _tidy() -> None:
 def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
     if not loop.is_closed():
         loop.call_soon_threadsafe(loop.stop)
-        thread.join()
+        if threading.current_thread() is not thread:  # where a store that nobody closed may be collected, too
+            thread.join()

@@ -7,14 +7,12 @@ from typing import Any, Final
 from statestore.conformance.bench import Bench
 from statestore.conformance.changes import appended, created, moment, session_of, user, verbatim
 from statestore.conformance.contract import Contract, case
-from statestore.engine import ChangeSession, DeleteSession, NewRecord, NewSession
-from statestore.jsontext import members, pretty
-from statestore.records import decode_body
+from statestore.engine import DeleteSession
 from statestore.seedform import session_json
 from statestore.seedform.text import SessionText
 from statestore.session import Session
+from statestore.store.recreating import creation
 from statestore.stored import StoredSession
-from statestore.timestamps import nanoseconds
 
 NOW: Final = moment(1)
 
@@ -134,7 +132,7 @@ class FidelityCases(Contract):
     @case
     async def test_unknown_fields_survive_a_load_and_a_save(self, bench: Bench) -> None:
         """Whoever loads, adds and saves erases nothing of what a newer program wrote."""
-        await bench.commit(recreated(parsed(SESSION)))
+        await bench.commit(creation(parsed(SESSION)))
         session = await bench.store.load_session("s")
         assert session is not None
         session.add_agent_response("answer")
@@ -152,7 +150,7 @@ class FidelityCases(Contract):
         """The order of a session's keys and the text of those nobody knows come back, and none where there is none."""
         given = parsed(SESSION)
         assert given.layout is not None
-        await bench.commit(recreated(given))
+        await bench.commit(creation(given))
         await bench.commit(created("t", user("one")))
         await bench.reopen()
         assert (await session_of(bench.engine, "s")).layout == given.layout
@@ -161,13 +159,13 @@ class FidelityCases(Contract):
     @case
     async def test_a_copy_ends_in_the_same_bytes(self, bench: Bench) -> None:
         """A session that is read and created anew has the same JSON, again and again."""
-        await bench.commit(recreated(parsed(SESSION)))
+        await bench.commit(creation(parsed(SESSION)))
         for _ in range(3):
             stored = await session_of(bench.engine, "s")
             assert session_json(stored).decode() == SESSION
             await bench.commit(DeleteSession("s"))
             await bench.reopen()
-            await bench.commit(recreated(stored))
+            await bench.commit(creation(stored))
 
     @case
     async def test_a_copy_keeps_numbers_keys_and_events(self, bench: Bench) -> None:
@@ -184,7 +182,7 @@ class FidelityCases(Contract):
         await bench.store.rewind_session("s", to=4)
         first = await session_of(bench.engine, "s")
         await bench.commit(DeleteSession("s"))
-        await bench.commit(recreated(first))
+        await bench.commit(creation(first))
         second = await session_of(bench.engine, "s")
         assert session_json(second) == session_json(first)
         assert second.records.in_order() == first.records.in_order()
@@ -232,28 +230,4 @@ def parsed(text: str) -> StoredSession:
         message_count=len(session.records.decoded().users),
         metadata=session.metadata,
         layout=session.layout,
-    )
-
-
-def recreated(stored: StoredSession) -> ChangeSession:
-    """The change that creates this session with all that it has."""
-    assert pretty(session_json(stored)) == session_json(stored)
-    fields = stored.fields
-    names = ("active_seed_id", "active_persona_id", "project_id", "parent_session_id")
-    return ChangeSession(
-        id=stored.id,
-        updated=fields.updated,
-        create=NewSession(fields.user_id, fields.created, stored.layout, stored.next_seq),
-        append=tuple(
-            NewRecord(
-                record.kind,
-                record.body,
-                nanoseconds(decode_body(record.kind, record.body).timestamp_text),
-                record.key,
-                record.seq,
-            )
-            for record in stored.records.in_order()
-        ),
-        set_fields={name: value for name in names if (value := getattr(fields, name)) is not None},
-        set_metadata=members(stored.metadata),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from statestore.conformance.atomicity import AtomicityCases
 from statestore.conformance.backups import BackupCases
 from statestore.conformance.copies import CopyCases
+from statestore.conformance.discarding import TrashCases
 from statestore.conformance.documents import DocumentCases
 from statestore.conformance.fidelity import FidelityCases
 from statestore.conformance.fields import FieldCases
@@ -40,6 +41,7 @@ class EngineContract(  # pytest runs the last one first
     ReopeningCases,
     RaceCases,
     OvertakingCases,
+    TrashCases,
     UserCases,
     MergingCases,
     PagingCases,

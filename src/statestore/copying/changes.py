@@ -7,47 +7,11 @@ from typing import Any
 import msgspec
 
 from statestore.copying.standing import PROP
-from statestore.engine import SESSION_FIELDS, ChangeSession, NewRecord, NewSession, Requires
+from statestore.engine import ChangeSession, NewRecord
 from statestore.jsontext import changed_members, members
-from statestore.labels import labels_in, opening_of
-from statestore.records import Record, UserMessage
+from statestore.store.recreating import fields_of, new_records
 from statestore.stored import StoredSession
 from statestore.timestamps import nanoseconds
-
-
-def new_records(stored: StoredSession) -> tuple[NewRecord, ...]:
-    """The records of a session, or of a part of it, as they are added to another: numbers and keys included."""
-    numbers, decoded = stored.records.numbering, stored.records.decoded()
-    columns = zip((numbers.users, numbers.agents, numbers.events), decoded, strict=True)
-    known: dict[int, Record] = {
-        seq: record for seqs, column in columns for seq, record in zip(seqs, column, strict=True)
-    }
-    added: list[NewRecord] = []
-    for record in stored.records.in_order():
-        said = known[record.seq]
-        opening = opening_of(said.content) if isinstance(said, UserMessage) else None
-        moment = nanoseconds(said.timestamp_text)
-        added.append(NewRecord(record.kind, record.body, moment, record.key, record.seq, opening))
-    return tuple(added)
-
-
-def creation(stored: StoredSession, *, is_whole: bool) -> ChangeSession:
-    """The change that creates a copy of a session with the records that were read of it.
-
-    If more will follow, numbers are taken only as far as the records go.
-    """
-    fields = _fields_of(stored)
-    return ChangeSession(
-        id=stored.id,
-        updated=stored.fields.updated,
-        requires=Requires(absent=True),
-        create=NewSession(
-            stored.fields.user_id, stored.fields.created, stored.layout, stored.next_seq if is_whole else 1
-        ),
-        append=new_records(stored),
-        set_fields={name: value for name, value in fields.items() if value is not None},
-        set_metadata=members(stored.metadata),
-    )
 
 
 def catching_up(ours: StoredSession, theirs: StoredSession) -> list[ChangeSession]:
@@ -56,7 +20,7 @@ def catching_up(ours: StoredSession, theirs: StoredSession) -> list[ChangeSessio
     changed = {key: text for key, text in new.items() if old.get(key) != text}
     gone = tuple(key for key in old if key not in new)
     change = ChangeSession(
-        ours.id, ours.fields.updated, set_fields=_fields_of(ours), set_metadata=changed, unset_metadata=gone
+        ours.id, ours.fields.updated, set_fields=fields_of(ours), set_metadata=changed, unset_metadata=gone
     )
     if changed_members(theirs.metadata, changed, gone) == ours.metadata:
         return [change]
@@ -82,10 +46,3 @@ def prop(stored: StoredSession) -> ChangeSession:
 def unprop(stored: StoredSession, last_seq: int) -> ChangeSession:
     """The change that takes a prop away again."""
     return ChangeSession(stored.id, stored.fields.updated, truncate_after=last_seq)
-
-
-def _fields_of(stored: StoredSession) -> dict[str, str | None]:
-    """The fields and the labels that follow from the metadata; ``None`` where unset."""
-    metadata = msgspec.json.decode(stored.metadata)
-    fields: dict[str, str | None] = {name: getattr(stored.fields, name) for name in SESSION_FIELDS}
-    return fields | labels_in(metadata, ("title", "project_id", "project_ids"))

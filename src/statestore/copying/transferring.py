@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from statestore.copying.changes import catching_up, continuation, creation, prop, unprop
+from statestore.copying.changes import catching_up, continuation, prop, unprop
 from statestore.copying.packing import Packer
 from statestore.copying.standing import headers_are_equal, standing_of
 from statestore.copying.surveying import Survey
 from statestore.copying.telling import Differences, Teller
-from statestore.copying.walking import document_pages, document_place, session_ids_between, session_pages
+from statestore.copying.walking import check_place, document_pages, document_place, session_ids_between, session_pages
 from statestore.copying.windows import Pace, has_records, windows
 from statestore.engine import ChangeSession, Engine, PutDocument, Requires, SessionQuery
-from statestore.names import check_category, check_name, check_session_id
+from statestore.names import check_session_id
 from statestore.store.reading import understanding
+from statestore.store.recreating import creation
 from statestore.stored import DocumentInfo, SessionSummary, StoredSession, Version
 
 
@@ -123,8 +124,7 @@ class Transfer:
         return size
 
     async def _copy_document(self, info: DocumentInfo) -> None:
-        check_category(info.category)
-        check_name(info.name)
+        check_place(info)
         place = (info.category, info.name, info.kind)
         if not self._survey.is_fresh and await self._target.get_document(*place) is not None:
             self.skipped += 1

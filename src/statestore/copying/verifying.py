@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from statestore.copying.tallying import Tally
 from statestore.copying.telling import CopyIncomplete, CopyReport, Differences, Teller
-from statestore.copying.walking import document_pages, document_place, session_pages
+from statestore.copying.walking import check_place, document_pages, document_place, session_pages
 from statestore.engine import Engine, SessionQuery
 from statestore.errors import CorruptData, InvalidName
-from statestore.names import SESSIONS, check_category, check_name, check_session_id
+from statestore.names import SESSIONS, check_session_id
 from statestore.store.reading import understanding
 from statestore.stored import DocumentInfo, Problem, SessionSummary
 
@@ -70,8 +70,7 @@ class Verification:
     async def _verify_document(self, info: DocumentInfo) -> None:
         where = document_place(info)
         with self._unreadable.noting_unreadable(where):
-            check_category(info.category)
-            check_name(info.name)
+            check_place(info)
             place = (info.category, info.name, info.kind)
             difference = self._tally.add_document(
                 await self._source.get_document(*place), await self._target.get_document(*place)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from statestore.engine import DocumentQuery, Engine, SessionQuery
+from statestore.names import TRASH, check_category, check_name
 from statestore.stored import Cursor, DocumentInfo, SessionSummary
 
 PAGE: Final = 500
@@ -45,3 +46,10 @@ async def session_ids_between(engine: Engine, after: str | None, last: str) -> s
 def document_place(info: DocumentInfo) -> str:
     """What a document is called in messages."""
     return f"document {info.category}/{info.name}.{info.kind}"
+
+
+def check_place(info: DocumentInfo) -> None:
+    """Raise `InvalidName` for a document that no store could create; what lies in the trash, a store did."""
+    if info.category != TRASH:
+        check_category(info.category)
+    check_name(info.name)

@@ -138,6 +138,7 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
             except PreconditionFailed:
                 continue  # deleted and created anew by somebody else in between: look again
             erased += sum(outcome.deleted for outcome in outcomes)
+        erased += await self.for_user(user_id).empty_trash()
         if hasattr(self._engine, "update_search_index"):
             await cast("Searches", self._engine).update_search_index()
         return erased

@@ -5,24 +5,25 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Literal, overload
+from typing import Final, Literal, overload
 
 from statestore.engine import DeleteSession, PreconditionFailed, Requires, SessionQuery
-from statestore.errors import StoreUnavailable
+from statestore.errors import CorruptData, StoreUnavailable
 from statestore.host import Host
 from statestore.pruning import Doomed, PruneConfig, PruneThrottle, check_config, doomed
 from statestore.session import Session
-from statestore.store.watching import SessionWatcher
+from statestore.store.logs import log
+from statestore.store.trashing import Discard, SessionTrasher
 from statestore.stored import SessionSummary
-
-if TYPE_CHECKING:
-    import logging
 
 CHUNK: Final = 500
 """How many sessions are deleted at once; other writers get their turn in between."""
+TRASH_CHUNK: Final = 50
+TRASH_CHUNK_BYTES: Final = 4 * 1024 * 1024
+"""How many sessions, and how much of them, are put into the trash at once."""
 
 
-class SessionClearer(SessionWatcher):
+class SessionClearer(SessionTrasher):
     """Prunes."""
 
     def __init__(self, host: Host, owner: str | None, throttle: PruneThrottle) -> None:
@@ -43,7 +44,7 @@ class SessionClearer(SessionWatcher):
                     await self.prune_sessions(config)
                 except Exception:  # noqa: BLE001 - nobody waits for it, so it is told to the log
                     self._throttle.give_back()
-                    _log().warning("pruning sessions in the background failed", exc_info=True)
+                    log().warning("pruning sessions in the background failed", exc_info=True)
 
             self._host.spawn(prune)
 
@@ -54,16 +55,21 @@ class SessionClearer(SessionWatcher):
     async def prune_sessions(self, config: PruneConfig | None = None, *, dry_run: bool = False) -> int | list[Doomed]:
         """Delete sessions that are too old or too many; how many really went. A dry run tells which would, and why.
 
-        What was saved after it was judged stays.
+        What was saved after it was judged stays. What was in the trash for its time is removed from it.
         """
         config = check_config(config)
         summaries = await self._engine.list_sessions(SessionQuery(user_id=self._owner))
         chosen = doomed(summaries, config, time.time_ns())
         if dry_run:
             return chosen
-        pruned = await self._delete_unchanged([candidate.session for candidate in chosen])
+        await self._remove_what_is_over()
+        going = [candidate.session for candidate in chosen]
+        if config.trash_hours:
+            pruned = await self._throw_unchanged_away(going, config.trash_hours)
+        else:
+            pruned = await self._delete_unchanged(going)
         if pruned:
-            _log().info("pruned %d of %d sessions", pruned, len(summaries))
+            log().info("pruned %d of %d sessions", pruned, len(summaries))
         return pruned
 
     async def _delete_unchanged(self, summaries: Sequence[SessionSummary]) -> int:
@@ -85,6 +91,25 @@ class SessionClearer(SessionWatcher):
                     pruned += await self._delete_chunk([change])
         return pruned
 
+    async def _throw_unchanged_away(self, summaries: Sequence[SessionSummary], hours: int) -> int:
+        """Put sessions into the trash that are still at the version they were listed with; how many were."""
+        pruned = size = 0
+        discards: list[Discard] = []
+        for summary in summaries:
+            try:
+                stored = await self._read(summary.id)
+                if stored is None or str(stored.version) != summary.version:
+                    continue
+                discards.append(self._discard(stored, hours))
+            except CorruptData as error:
+                log().warning("session %s cannot be put into the trash, and stays: %s", summary.id, error)
+                continue
+            size += len(discards[-1].content.body)
+            if len(discards) >= TRASH_CHUNK or size >= TRASH_CHUNK_BYTES:
+                pruned += await self._throw_away(discards)
+                discards, size = [], 0
+        return pruned + await self._throw_away(discards)
+
     async def _delete_chunk(self, chunk: Sequence[DeleteSession]) -> int:
         """Delete those sessions of a chunk that nobody changed; how many there were."""
         while chunk:
@@ -101,10 +126,3 @@ class SessionClearer(SessionWatcher):
 def _is_full(error: StoreUnavailable) -> bool:
     """Whether the storage had no room, so that nothing of the batch happened."""
     return isinstance(error.__cause__, OSError) and error.__cause__.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-def _log() -> logging.Logger:
-    """The library's logger; it is loaded when there is something to say, because loading it takes 3 ms."""
-    import logging  # noqa: PLC0415
-
-    return logging.getLogger("statestore")

@@ -16,7 +16,7 @@ from statestore.engine import (
 )
 from statestore.errors import InvalidName, InvalidValue
 from statestore.jsontext import check_text, json_text, pretty
-from statestore.names import SESSIONS, check_category, check_name
+from statestore.names import SESSIONS, TRASH, check_category, check_name
 from statestore.store.committing import Committing
 from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo, DocumentKind
 
@@ -89,7 +89,8 @@ class AsyncDocuments(Committing):
 
     async def list_categories(self, prefix: str = "") -> list[str]:
         """The categories that hold documents; with a prefix, that one and those below it."""
-        return await self._engine.list_categories(check_category(prefix) if prefix else "")
+        found = await self._engine.list_categories(check_category(prefix) if prefix else "")
+        return [category for category in found if category != TRASH]
 
     async def delete_file(self, category: str, name: str, *, kind: DocumentKind | None = None) -> bool:
         """Remove a document; whether there was one. Without a kind: the JSON, else the markdown, else the bytes."""

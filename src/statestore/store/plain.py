@@ -23,6 +23,7 @@ from statestore.store.clearing import SessionClearer
 from statestore.store.searching import HITS
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary
 from statestore.timeline import TimelineEntry
+from statestore.trash import Trashed
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -118,8 +119,17 @@ class Sessions:
     def append(self, session_id: str, *records: Record, keys: Sequence[str | None] | None = None) -> list[int]:
         return step(self._sessions.append(session_id, *records, keys=keys))
 
-    def delete_session(self, session_id: str) -> bool:
-        return step(self._sessions.delete_session(session_id))
+    def delete_session(self, session_id: str, *, trash_hours: int = 0) -> bool:
+        return step(self._sessions.delete_session(session_id, trash_hours=trash_hours))
+
+    def list_trash(self) -> list[Trashed]:
+        return step(self._sessions.list_trash())
+
+    def restore_session(self, session_id: str) -> Session:
+        return step(self._sessions.restore_session(session_id))
+
+    def empty_trash(self) -> int:
+        return step(self._sessions.empty_trash())
 
     def fork_session(self, session_id: str, *, at: int | None = None, new_id: str | None = None) -> Session:
         return step(self._sessions.fork_session(session_id, at=at, new_id=new_id))

@@ -118,8 +118,8 @@ class SessionWriter(SessionReader):
         (outcome,) = await self._commit(change)
         return list(outcome.seqs)
 
-    async def delete_session(self, session_id: str) -> bool:
-        """Remove a session; whether there was one."""
+    async def _delete_at_once(self, session_id: str) -> bool:
+        """Remove a session for good; whether there was one."""
         change = DeleteSession(check_session_id(session_id), Requires(owner=self._owner))
         try:
             (outcome,) = await self._engine.commit([change])

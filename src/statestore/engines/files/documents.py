@@ -11,7 +11,7 @@ from statestore.engines.files.directory import OWN, Directory
 from statestore.engines.files.identity import Identity
 from statestore.engines.files.image import version_text
 from statestore.errors import StoreUnavailable
-from statestore.names import SESSIONS
+from statestore.names import SESSIONS, TRASH
 from statestore.seedform.pieces import Pieces
 from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo, DocumentKind
 
@@ -73,10 +73,9 @@ def document_kind(file: str) -> DocumentKind | None:
 
 
 def categories_below(directory: Directory, prefix: str) -> list[str]:
-    """The categories that hold documents, from a prefix down."""
-    return sorted(
-        category for category in _walk(directory, prefix) if category != SESSIONS and documents_in(directory, category)
-    )
+    """The categories that hold documents, from a prefix down; the trash, which is among our own files, too."""
+    found = [*_walk(directory, prefix), *([] if prefix else [TRASH])]
+    return sorted(category for category in found if category != SESSIONS and documents_in(directory, category))
 
 
 def _walk(directory: Directory, category: str) -> Iterator[str]:

@@ -1,0 +1,174 @@
+"""The trash: sessions that were thrown away and can be had back for a while.
+
+It is two documents a session, in a category of the store's own, so every engine has it. A session goes there and is
+deleted in one batch; where a batch is one item, it is put there first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from statestore.engine import (
+    Change,
+    DeleteDocument,
+    DeleteSession,
+    DocumentQuery,
+    PreconditionFailed,
+    PutDocument,
+    Requires,
+)
+from statestore.errors import InvalidValue, SessionNotFound
+from statestore.names import TRASH, check_session_id
+from statestore.session import Session
+from statestore.store.failures import explained
+from statestore.store.logs import log
+from statestore.store.reading import session_from, understanding
+from statestore.store.recreating import creation
+from statestore.store.watching import SessionWatcher
+from statestore.stored import StoredSession
+from statestore.trash import Trashed, is_over, packed, unpacked
+
+PAGE: Final = 500
+
+
+class Discard(NamedTuple):
+    """What moves a session into the trash."""
+
+    content: PutDocument
+    note: PutDocument
+    end: DeleteSession
+
+
+class SessionTrasher(SessionWatcher):
+    """Throws away, and gets back."""
+
+    async def delete_session(self, session_id: str, *, trash_hours: int = 0) -> bool:
+        """Remove a session; whether there was one. ``trash_hours`` is how long it can be restored."""
+        check_hours(trash_hours)
+        if not trash_hours:
+            return await self._delete_at_once(session_id)
+        while (stored := await self._read(session_id)) is not None:
+            if await self._throw_away([self._discard(stored, trash_hours)]):
+                return True  # else somebody wrote to it meanwhile: what goes is what is there now
+        return False
+
+    async def list_trash(self) -> list[Trashed]:
+        """What can be restored, the last thrown away first."""
+        found = [trashed async for trashed in self._trash()]
+        return sorted(found, key=lambda trashed: (-trashed.deleted_ns, trashed.session.id))
+
+    async def restore_session(self, session_id: str) -> Session:
+        """Get a session back out of the trash, all of it; of several with this id, the one thrown away last.
+
+        `SessionConflict` if a session has that id again, `SessionNotFound` if the trash has none.
+        """
+        check_session_id(session_id)
+        found = [trashed for trashed in await self.list_trash() if trashed.session.id == session_id]
+        if not found:
+            raise SessionNotFound(f"there is no session {session_id} in the trash (any more)")
+        document = await self._engine.get_document(TRASH, found[0].name, "bin")
+        if document is None:
+            raise SessionNotFound(f"session {session_id} was taken out of the trash by somebody else")
+        with understanding(session_id):
+            change = creation(unpacked(document.body))
+        try:
+            await self._make([change, *_removal(found[0].name)])
+        except PreconditionFailed as failed:
+            raise explained(failed, [change]) from None
+        stored = await self._read(session_id)
+        if stored is None:
+            raise SessionNotFound(f"session {session_id} was restored, and deleted again by somebody else")
+        return session_from(stored, self._engine.url)
+
+    async def empty_trash(self) -> int:
+        """Remove everything from the trash; how many sessions there were."""
+        names = [trashed.name async for trashed in self._trash()]
+        for name in names:
+            await self._make(_removal(name))
+        return len(names)
+
+    async def _remove_what_is_over(self) -> None:
+        """Remove what the trash need not keep any longer."""
+        now = time.time_ns()
+        async for trashed in self._trash():
+            if not is_over(trashed.name, now):
+                return  # they come in the order in which they go
+            await self._make(_removal(trashed.name))
+
+    async def _throw_away(self, discards: Sequence[Discard]) -> int:
+        """Put sessions into the trash and delete them, those that nobody changed since; how many there were."""
+        if self._engine.atomic_scope == "item":
+            return sum([await self._throw_one_away(discard) for discard in discards])
+        while discards:
+            try:
+                await self._engine.commit([change for discard in discards for change in discard])
+            except PreconditionFailed as failed:
+                spared = {failure.index // len(Discard._fields) for failure in failed.failures}
+                discards = [discard for place, discard in enumerate(discards) if place not in spared]
+            else:
+                break
+        return len(discards)
+
+    def _discard(self, stored: StoredSession, hours: int) -> Discard:
+        """The changes that move a session into the trash; `CorruptSession` if it cannot be read."""
+        with understanding(stored.id):
+            trashed, content = Trashed.of(stored, hours, time.time_ns()), packed(stored)
+        return Discard(
+            PutDocument(TRASH, trashed.name, "bin", content),
+            PutDocument(TRASH, trashed.name, "json", msgspec.json.encode(trashed)),
+            DeleteSession(stored.id, Requires(version=stored.version, owner=self._owner)),
+        )
+
+    async def _throw_one_away(self, discard: Discard) -> bool:
+        """The same where a batch is one item: whoever dies half-way leaves it in both places, not in none."""
+        try:
+            await self._one_by_one(discard)
+        except PreconditionFailed:
+            await self._one_by_one(_removal(discard.note.name))
+            return False
+        return True
+
+    async def _one_by_one(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            await self._engine.commit([change])
+
+    async def _make(self, changes: Sequence[Change]) -> None:
+        """Make all changes together; one after the other where the engine cannot."""
+        if self._engine.atomic_scope == "store":
+            await self._engine.commit(changes)
+        else:
+            await self._one_by_one(changes)
+
+    async def _trash(self) -> AsyncIterator[Trashed]:
+        """What is in the trash, of this owner, in the order in which it goes."""
+        query = DocumentQuery(TRASH, limit=PAGE)
+        while page := await self._engine.list_documents(query):
+            for info in page:
+                if info.kind == "json":
+                    document = await self._engine.get_document(TRASH, info.name, "json")
+                    trashed = None if document is None else _trashed_in(document.body, info.name)
+                    if trashed is not None and self._owner in (None, trashed.session.user_id):
+                        yield trashed
+            query = DocumentQuery(TRASH, after=(page[-1].name, page[-1].kind), limit=PAGE)
+
+
+def _removal(name: str) -> list[Change]:
+    return [DeleteDocument(TRASH, name, "json"), DeleteDocument(TRASH, name, "bin")]
+
+
+def _trashed_in(body: bytes, name: str) -> Trashed | None:
+    try:
+        return msgspec.json.decode(body, type=Trashed)
+    except msgspec.DecodeError as error:
+        log().warning("%s/%s.json is left out of the trash: it cannot be read: %s", TRASH, name, error)
+        return None
+
+
+def check_hours(hours: object) -> None:
+    """Refuse what is no number of hours."""
+    if type(hours) is not int or hours < 0:
+        raise InvalidValue(f"trash_hours is a whole number from 0 up, not {hours!r}")

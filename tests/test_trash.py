@@ -1,0 +1,111 @@
+"""The trash beyond what every engine promises: its time, what is damaged in it, and copies of it."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from statestore import CorruptSession, PruneConfig, StateStore, copy_store
+
+HOUR_NS = 3_600_000_000_000
+KEEP_ALL = PruneConfig(max_sessions=0, ttl_hours=0)
+
+
+def talk(store: StateStore, session_id: str, user_id: str = "alice") -> None:
+    session = store.get_or_create_session(user_id, session_id)
+    session.add_user_message(f"hello {session_id}")
+    store.save_session(session)
+
+
+def trashed_ids(store: StateStore) -> list[str]:
+    return [trashed.session.id for trashed in store.list_trash()]
+
+
+def throw_away(store: StateStore, session_id: str, hours: int, ago: int, patch: pytest.MonkeyPatch) -> None:
+    """As if it had been done so many hours ago."""
+    then = time.time_ns() - ago * HOUR_NS
+    with patch.context() as patched:
+        patched.setattr(time, "time_ns", lambda: then)
+        assert store.delete_session(session_id, trash_hours=hours)
+
+
+def test_what_was_there_for_its_time_is_removed_by_a_prune_and_nothing_else_is(
+    store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for session_id, hours, ago in (("over", 1, 2), ("not yet", 3, 2), ("long over", 1, 99), ("later", 100, 99)):
+        talk(store, session_id)
+        throw_away(store, session_id, hours, ago, monkeypatch)
+    assert len(trashed_ids(store)) == 4
+    store.prune_sessions(KEEP_ALL, dry_run=True)
+    assert len(trashed_ids(store)) == 4
+    assert store.prune_sessions(KEEP_ALL) == 0
+    assert trashed_ids(store) == ["not yet", "later"]
+
+
+def test_a_users_prune_leaves_the_trash_of_others_alone(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for user_id in ("alice", "bob"):
+        talk(store, user_id, user_id)
+        throw_away(store, user_id, 1, 2, monkeypatch)
+    store.for_user("alice").prune_sessions(KEEP_ALL)
+    assert trashed_ids(store) == ["bob"]
+
+
+def test_what_is_searched_and_watched_does_not_come_from_the_trash(files_store: StateStore) -> None:
+    talk(files_store, "s")
+    assert len(files_store.search_sessions("hello")) == 1
+    files_store.delete_session("s", trash_hours=1)
+    assert files_store.search_sessions("hello") == []
+    files_store.restore_session("s")
+    assert len(files_store.search_sessions("hello")) == 1
+
+
+def test_a_session_that_cannot_be_read_is_not_thrown_away(
+    directory: Path, files_store: StateStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    for session_id in ("bad", "good"):
+        talk(files_store, session_id)
+    files_store.list_sessions()
+    path = directory / "sessions" / "bad.json"
+    content = path.read_bytes()
+    path.write_bytes(content[:-20])
+    with pytest.raises(CorruptSession):
+        files_store.delete_session("bad", trash_hours=1)
+    with caplog.at_level(logging.WARNING):
+        files_store.prune_sessions(PruneConfig(max_sessions=0, ttl_hours=0, max_sessions_per_user=1, trash_hours=1))
+    assert path.exists()
+    assert trashed_ids(files_store) == []
+
+
+def test_a_damaged_note_hides_nothing_else(
+    directory: Path, files_store: StateStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    for session_id in ("one", "two"):
+        talk(files_store, session_id)
+        files_store.delete_session(session_id, trash_hours=1)
+    (note,) = [path for path in (directory / ".statestore" / "trash").glob("*.json") if b'"one"' in path.read_bytes()]
+    note.write_bytes(b"{")
+    with caplog.at_level(logging.WARNING):
+        assert trashed_ids(files_store) == ["two"]
+    assert note.name in caplog.text
+    files_store.prune_sessions(KEEP_ALL)
+    assert note.exists()
+    assert files_store.restore_session("two").id == "two"
+
+
+def test_a_copy_takes_the_trash_along(tmp_path: Path) -> None:
+    places = [tmp_path / "first", tmp_path / "second.db", tmp_path / "third"]
+    with StateStore.open(places[0]) as store:
+        for session_id in ("kept", "gone"):
+            talk(store, session_id)
+        store.delete_session("gone", trash_hours=1)
+    for source, target in itertools.pairwise(places):
+        copy_store(source, target)
+    with StateStore.open(places[-1]) as store:
+        assert trashed_ids(store) == ["gone"]
+        assert store.restore_session("gone").user_messages[0].content == "hello gone"
+    assert len(os.listdir(places[0] / ".statestore" / "trash")) == 2
