@@ -51,8 +51,8 @@ def may_pass(error: BaseException) -> bool:
 
 
 def is_starting(error: BaseException) -> bool:
-    """Whether somebody is there, and will be ready soon."""
-    return isinstance(error, (BusyLoadingError, ClusterDownError, TryAgainError))
+    """Whether somebody is there who may be ready soon, and not nobody."""
+    return isinstance(error, (BusyLoadingError, ClusterDownError, TryAgainError, TimeoutError, builtins.TimeoutError))
 
 
 def has_forgotten(error: BaseException) -> bool:
@@ -73,6 +73,8 @@ def explanation(error: Exception, url: str, timeout: float) -> StateStoreError:
             return StoreUnavailable(
                 f"{url}: the server's memory is full, and nothing was written: raise maxmemory or delete something"
             )
+        case MovedError() | AskError() if "cluster=true" in url:
+            return StoreUnavailable(f"{url}: its slots kept moving for {timeout:g} s: try again when they are settled")
         case MovedError() | AskError():
             return StoreUnavailable(f"{url} is a node of a cluster: add cluster=true to the URL's options")
         case ClusterDownError() | MasterDownError():

@@ -1,0 +1,151 @@
+"""What check() finds, and what repair() puts right."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+import redis
+
+from servers.valkey import ValkeyCluster, server, shared_cluster, shared_url
+from statestore import Session, StateStore, UserMessage
+from statestore.engines.valkey import ValkeyClusterEngine, ValkeyEngine
+from statestore.engines.valkey.url import parse
+from statestore.stored import Problem
+
+Damage = Callable[[redis.Redis, str], object]
+
+
+def client_of(url: str) -> redis.Redis:
+    return redis.Redis.from_url(shared_url().replace("valkey", "redis", 1), protocol=2)
+
+
+def filled(url: str) -> None:
+    with StateStore.open(url) as store:
+        session = Session.with_id("alice", "s")
+        session.add_user_message("hello")
+        session.add_agent_response("hi")
+        session.set_metadata("title", "T")
+        store.save_session(session)
+        store.append("s", UserMessage("again"), keys=["k"])
+        store.save_json("notes", "n", 1)
+        assert store.check() == []
+
+
+def repaired(url: str) -> list[Problem]:
+    address = parse("valkey", url.removeprefix("valkey:"))
+
+    async def run() -> list[Problem]:
+        engine = (ValkeyClusterEngine if address.is_cluster else ValkeyEngine)(address)
+        await engine.open()
+        try:
+            return await engine.repair()
+        finally:
+            await engine.close()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (("--appendonly", "no"), ["keeps no log"]),
+        (("--appendonly", "yes", "--appendfsync", "everysec"), ["everysec"]),
+        (("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"), ["keeps no log", "allkeys-lru"]),
+        (("--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "allkeys-lru"), []),
+        (("--rename-command", "CONFIG", ""), ["cannot be seen"]),
+    ],
+)
+def test_a_server_that_may_lose_what_it_acknowledged_is_told(options: tuple[str, ...], found: list[str]) -> None:
+    with server(*options, durable=False) as relaxed:
+        with StateStore.open(relaxed.url) as store:
+            problems = store.check()
+            assert len(problems) == len(found)
+            assert all(part in problem.what for part, problem in zip(found, problems, strict=True))
+        with StateStore.open(relaxed.url, durability="relaxed") as store:
+            assert store.check() == []
+
+
+INDEX_DAMAGES: dict[str, Damage] = {
+    "newest": lambda client, prefix: client.delete(f"{prefix}:newest"),
+    "newest of a user": lambda client, prefix: client.delete(f"{prefix}:newest:alice"),
+    "ids": lambda client, prefix: client.delete(f"{prefix}:ids"),
+    "categories": lambda client, prefix: client.delete(f"{prefix}:categories"),
+    "category": lambda client, prefix: client.delete(f"{prefix}:d:{{notes}}"),
+    "ghost": lambda client, prefix: client.zadd(f"{prefix}:ids", {"ghost": 0}),
+    "ghost of a user": lambda client, prefix: client.zadd(f"{prefix}:newest:bob", {"0" * 21 + "s": 0}),
+    "ghost of a document": lambda client, prefix: client.zadd(f"{prefix}:d:{{notes}}", {"m\0json": 0}),
+}
+
+
+@pytest.mark.parametrize("damage", INDEX_DAMAGES)
+def test_indexes_are_mended(url: str, prefix: str, damage: str) -> None:
+    filled(url)
+    client = client_of(url)
+    with StateStore.open(url) as store:
+        before = (store.list_sessions(), store.list_category("notes"))
+        INDEX_DAMAGES[damage](client, prefix)
+        assert store.check()
+        assert repaired(url)
+        assert store.check() == repaired(url) == []
+        assert (store.list_sessions(), store.list_category("notes")) == before
+        assert store.list_sessions(user_id="alice") == store.list_sessions(order="id") == before[0]
+        assert store.list_sessions(user_id="bob") == []
+    client.close()
+
+
+SESSION_DAMAGES: dict[str, tuple[Damage, str]] = {
+    "body": (lambda client, key: client.lset(f"{key}:r", 0, "u0000000000000001{"), "record 1 is not a record"),
+    "head": (lambda client, key: client.lset(f"{key}:r", 0, "x0000000000000001{}"), "never write"),
+    "order": (lambda client, key: client.lset(f"{key}:r", 0, "u0000000000000009{}"), "comes after 9"),
+    "count": (lambda client, key: client.hincrby(f"{key}:h", "users", 1), "its header says 3"),
+    "size": (lambda client, key: client.hincrby(f"{key}:h", "size", 1), "bytes"),
+    "next": (lambda client, key: client.hset(f"{key}:h", "next", 2), "next number"),
+    "updated": (lambda client, key: client.hset(f"{key}:h", "updated", "yesterday"), "not an RFC 3339"),
+    "user": (lambda client, key: client.hdel(f"{key}:h", "user"), "lacks user"),
+    "metadata": (lambda client, key: client.hset(f"{key}:m", "no JSON", "1:1"), "not a JSON object"),
+    "key": (lambda client, key: client.hset(f"{key}:k", "other", "77"), "record 77"),
+    "header": (lambda client, key: client.delete(f"{key}:h"), "no header"),
+    "type": (lambda client, key: client.delete(f"{key}:r") and client.set(f"{key}:r", "x"), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("damage", SESSION_DAMAGES)
+def test_a_damaged_session_is_told_and_left_as_it_is(url: str, prefix: str, damage: str) -> None:
+    filled(url)
+    client = client_of(url)
+    make, told = SESSION_DAMAGES[damage]
+    make(client, f"{prefix}:s:{{s}}")
+    with StateStore.open(url) as store:
+        assert any(told in problem.what for problem in store.check())
+        left = {key: client.dump(key) for key in client.scan_iter(match=f"{prefix}:s:{{s}}:?")}
+        repaired(url)
+        assert {key: client.dump(key) for key in client.scan_iter(match=f"{prefix}:s:{{s}}:?")} == left
+        store.save_session(Session.with_id("alice", "sound"))
+        assert "sound" in [summary.id for summary in store.list_sessions()]
+    client.close()
+
+
+def test_a_session_that_a_cluster_did_not_list_is_found_and_listed(cluster_url: str, prefix: str) -> None:
+    filled(cluster_url)
+    _delete(shared_cluster(), f"{prefix}:newest", f"{prefix}:newest:alice", f"{prefix}:ids", f"{prefix}:categories")
+    with StateStore.open(cluster_url) as store:
+        assert store.list_sessions() == []
+        assert {problem.where for problem in store.check()} == {"session s", "notes/n.json"}
+        repaired(cluster_url)
+        assert store.check() == []
+        assert [summary.id for summary in store.list_sessions()] == ["s"]
+        assert [summary.id for summary in store.list_sessions(order="id")] == ["s"]
+        assert store.list_category("notes") == ["n"]
+
+
+def _delete(cluster: ValkeyCluster, *keys: str) -> None:
+    for key in keys:
+        deleted = 0
+        for node in cluster.nodes:
+            try:
+                deleted += node.client.delete(key)  # type: ignore[operator]
+            except redis.exceptions.ResponseError:
+                continue  # it is on another node
+        assert deleted == 1

@@ -1,0 +1,83 @@
+"""Sessions with a time to live: gone from everywhere when nobody changed them for so long."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from servers.valkey import ValkeyServer
+from statestore import Session, StateStore, UserMessage
+
+TTL = 0.6
+
+
+@pytest.fixture(params=["url", "cluster_url"])
+def place(request: pytest.FixtureRequest) -> str:
+    return request.getfixturevalue(request.param)
+
+
+def session(session_id: str) -> Session:
+    made = Session.with_id("alice", session_id)
+    made.add_user_message("hello")
+    made.set_metadata("title", "T")
+    return made
+
+
+def wait_until_gone(store: StateStore, session_id: str) -> None:
+    deadline = time.monotonic() + 10
+    while store.session_exists(session_id):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_an_idle_session_is_gone_from_everywhere(place: str) -> None:
+    with StateStore.open(f"{place}&ttl={TTL}") as store, StateStore.open(place) as other:
+        other.save_session(session("for ever"))
+        store.save_session(session("short"))
+        store.append("short", UserMessage("again"), keys=["k"])
+        assert [summary.id for summary in other.list_sessions(order="id")] == ["for ever", "short"]
+        assert other.count_sessions() == 2
+        wait_until_gone(store, "short")
+        for each in (store, other):
+            assert each.load_session("short") is None
+            assert each.count_sessions() == each.count_sessions(user_id="alice") == 1
+            assert [summary.id for summary in each.list_sessions()] == ["for ever"]
+            assert [summary.id for summary in each.list_sessions(user_id="alice")] == ["for ever"]
+            assert [summary.id for summary in each.list_sessions(order="id")] == ["for ever"]
+            assert each.check() == []
+
+
+def test_a_session_that_is_changed_lives_on(url: str) -> None:
+    with StateStore.open(f"{url}&ttl={TTL}") as store, StateStore.open(url) as other:
+        store.save_session(session("s"))
+        start = time.monotonic()
+        while time.monotonic() - start < 2 * TTL:
+            other.append("s", UserMessage("still here"))  # a store without a time to live keeps to the session's own
+            time.sleep(TTL / 10)
+        assert store.session_exists("s")
+        wait_until_gone(other, "s")
+
+
+def test_a_session_with_an_expired_ones_id_begins_anew(place: str) -> None:
+    with StateStore.open(f"{place}&ttl={TTL}") as store:
+        store.save_session(session("s"))
+        store.append("s", UserMessage("old"), keys=["k"])
+        wait_until_gone(store, "s")
+        store.save_session(Session.with_id("bob", "s"))
+        assert store.append("s", UserMessage("new"), keys=["k"]) == [1]
+        loaded = store.load_session("s")
+        assert loaded is not None
+        assert ([m.content for m in loaded.user_messages], loaded.metadata) == (["new"], {})
+        assert store.count_sessions() == store.count_sessions(user_id="bob") == 1
+        assert store.count_sessions(user_id="alice") == 0
+
+
+def test_what_has_expired_leaves_no_keys(own_server: ValkeyServer) -> None:
+    with StateStore.open(f"{own_server.url}?ttl={TTL}") as store:
+        store.save_session(session("s"))
+        store.append("s", UserMessage("again"), keys=["k"])
+        wait_until_gone(store, "s")
+        assert store.list_sessions() == store.list_sessions(order="id") == store.list_sessions(user_id="alice") == []
+    left = {key.decode() for key in own_server.client.scan_iter() if b":t:" not in key}  # type: ignore[union-attr]
+    assert left == {"statestore:store", "statestore:change", "statestore:changes"}
