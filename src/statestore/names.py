@@ -59,6 +59,12 @@ def check_category(category: str) -> str:
     return str.__str__(category)
 
 
+def check_stored_category(category: str) -> None:
+    """Raise `InvalidName` for the category of a document that no store can have made; its trash it did."""
+    if category != TRASH:
+        check_category(category)
+
+
 def _check_part(what: str, whole: str, part: str) -> str:
     if not isinstance(part, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidName(f"a {what} is a text, not {type(part).__name__}")

@@ -13,12 +13,13 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 def furnish(store: StateStore) -> None:
     """What is there before: sessions with something in them, documents of all kinds."""
-    for name in ("first", "second", "doomed"):
+    for name in ("first", "second", "doomed", "thrown away"):
         session = Session("alice", name)
         session.add_user_message(f"{name}: question")
         session.add_agent_response(f"{name}: answer")
         session.add_event("tool", {"name": name})
         store.save_session(session)
+    store.delete_session("thrown away", trash_hours=24)
     for number in range(3):
         old = Session("bob", f"old-{number}")
         old.updated_at = LONG_AGO
@@ -44,6 +45,8 @@ def seen(store: StateStore) -> dict[str, Any]:
             document = store.get_document(category, info.name, kind=info.kind)
             assert document is not None
             state[f"{category}/{info.name}.{info.kind}"] = document.body
+    for trashed in store.list_trash():
+        state[f"trashed {trashed.session.id}"] = (trashed.session.message_count, trashed.session.title)
     return state
 
 
@@ -87,6 +90,14 @@ def _rewind(store: StateStore) -> Callable[[], object]:
 
 def _delete_session(store: StateStore) -> Callable[[], object]:
     return lambda: store.delete_session("doomed")
+
+
+def _throw_away(store: StateStore) -> Callable[[], object]:
+    return lambda: store.delete_session("doomed", trash_hours=1)
+
+
+def _restore(store: StateStore) -> Callable[[], object]:
+    return lambda: [store.restore_session(trashed.session.id) for trashed in store.list_trash()]
 
 
 def _replace_document(store: StateStore) -> Callable[[], object]:
@@ -141,5 +152,11 @@ SINGLE = (
     Deed("a document in a new category", _new_category),
     Deed("a document deleted", _delete_document),
 )
-SEVERAL = (BATCH, Deed("a category deleted", _delete_category), Deed("a prune", _prune))
+SEVERAL = (
+    BATCH,
+    Deed("a category deleted", _delete_category),
+    Deed("a prune", _prune),
+    Deed("a session thrown away", _throw_away),
+    Deed("a session restored", _restore),
+)
 ALL = (*SINGLE, *SEVERAL)

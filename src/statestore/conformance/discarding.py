@@ -68,6 +68,7 @@ class TrashCases(Contract):
         await bench.commit(created("s", user("one")))
         await bench.store.delete_session("s", trash_hours=1)
         assert await bench.store.list_categories() == []
+        assert await bench.store.check() == []
         for attempt in (
             lambda: bench.store.list_documents(TRASH),
             lambda: bench.store.delete_category(TRASH),

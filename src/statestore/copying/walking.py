@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from statestore.engine import DocumentQuery, Engine, SessionQuery
-from statestore.names import TRASH, check_category, check_name
+from statestore.names import check_name, check_stored_category
 from statestore.stored import Cursor, DocumentInfo, SessionSummary
 
 PAGE: Final = 500
@@ -49,7 +49,6 @@ def document_place(info: DocumentInfo) -> str:
 
 
 def check_place(info: DocumentInfo) -> None:
-    """Raise `InvalidName` for a document that no store could create; what lies in the trash, a store did."""
-    if info.category != TRASH:
-        check_category(info.category)
+    """Raise `InvalidName` for a document that no store can have made."""
+    check_stored_category(info.category)
     check_name(info.name)

@@ -18,7 +18,7 @@ from msgspec import Struct
 from statestore.engine import ChangeSession, NewRecord, NewSession
 from statestore.engines.files.directory import OWN, Directory, NotAFile
 from statestore.errors import CorruptData, InvalidName
-from statestore.names import check_category
+from statestore.names import check_stored_category
 from statestore.seedform.pieces import Pieces
 
 NAME: Final = "journal"
@@ -60,7 +60,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
 
     def check(self) -> None:
         """Raise `InvalidName` if the step would reach out of the store."""
-        check_category(self.category)
+        check_stored_category(self.category)
         for name in (self.name, self.temporary or "none"):
             if "/" in name or name in ("", ".", ".."):
                 raise InvalidName(f"{name!r} is not the name of a file")

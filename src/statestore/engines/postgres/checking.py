@@ -12,7 +12,7 @@ from statestore.engines.postgres.places import age_of, kind_of_column
 from statestore.engines.postgres.statements import SQL
 from statestore.errors import InvalidName, InvalidValue
 from statestore.jsontext import members
-from statestore.names import check_category, check_name, check_session_id
+from statestore.names import check_name, check_session_id, check_stored_category
 from statestore.records import decode_body
 from statestore.stored import Problem
 from statestore.timestamps import nanoseconds
@@ -91,7 +91,7 @@ async def _check_documents(connection: Connection) -> AsyncIterator[Problem]:
     async for category, name, kind, body in connection.cursor(SQL["check_documents"]):
         where = f"{category}/{name}.{kind}"
         try:
-            check_category(category)
+            check_stored_category(category)
             check_name(name)
         except InvalidName as error:
             yield Problem(where, f"its name breaks the naming rule: {error}", _KEPT)

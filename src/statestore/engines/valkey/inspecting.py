@@ -10,7 +10,7 @@ from statestore.engines.valkey.keys import place_of
 from statestore.engines.valkey.reading import HEAD, metadata_text
 from statestore.errors import InvalidName, InvalidValue
 from statestore.jsontext import members
-from statestore.names import check_category, check_name, check_session_id
+from statestore.names import check_name, check_session_id, check_stored_category
 from statestore.records import AGENT, USER, decode_body
 from statestore.timestamps import nanoseconds
 
@@ -94,7 +94,7 @@ def _inspect_record(record: bytes, seqs: list[int]) -> Iterator[str]:
 def inspect_document(category: str, name: str, kind: str, body: bytes) -> Iterator[str]:
     """All that is wrong with a document."""
     try:
-        check_category(category)
+        check_stored_category(category)
         check_name(name)
     except InvalidName as error:
         yield f"its name breaks the naming rule: {error}"
