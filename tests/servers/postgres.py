@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -29,6 +30,9 @@ SERVER: Final = "STATESTORE_TEST_POSTGRES"
 ROLE: Final = "keeper"
 PASSWORD: Final = "opensesame"
 """Of the role that stores are opened with, which is not a superuser."""
+
+# OpenSSL takes a lock when a thread that used it ends, and a process that is forked at that moment waits for ever.
+os.environ.setdefault("PGSSLMODE", "disable")
 
 _OWNER: Final = "nobody"
 _SETTINGS: Final = (
@@ -124,10 +128,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start, and wait until connections are taken; the log is in the error if that does not happen."""
-        options = " ".join(
-            f"-c {setting}" if "=" in setting and not setting.endswith("=") else f"-c {setting}''"
-            for setting in (*self._settings, f"port={self.port}")
-        )
+        options = " ".join(f"-c {shlex.quote(setting)}" for setting in (*self._settings, f"port={self.port}"))
         try:
             self._run("pg_ctl", "start", "-w", "-t", "60", "-l", self._home / "log", "-o", options)
         except subprocess.CalledProcessError as error:

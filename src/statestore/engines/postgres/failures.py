@@ -37,7 +37,10 @@ def is_passing(error: BaseException) -> bool:
     state = _state_of(error)
     if state:
         return state.startswith(_LOST) or state in _UNLUCKY
-    return isinstance(error, load_driver().InterfaceError) and "clos" in str(error)
+    driver = load_driver()
+    if isinstance(error, driver.InternalClientError):
+        return True  # what the driver says of a connection that was cut at a bad moment
+    return isinstance(error, driver.InterfaceError) and "clos" in str(error)
 
 
 def is_temporary_at_first(error: BaseException) -> bool:
@@ -67,7 +70,8 @@ def explained(url: str, timeout: float) -> Generator[None]:
         raise
     except Exception as error:
         driver = load_driver()
-        if isinstance(error, (OSError, NoneTakesWrites, driver.PostgresError, driver.InterfaceError)):
+        theirs = (driver.PostgresError, driver.InterfaceError, driver.InternalClientError)
+        if isinstance(error, (OSError, NoneTakesWrites, *theirs)):
             raise explanation(error, url, timeout) from error
         raise
 

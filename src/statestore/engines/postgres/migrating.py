@@ -15,7 +15,7 @@ OLDEST: Final = 13_00_00
 
 async def version_of(connection: Connection, schema: str, url: str, *, known: int = len(MIGRATIONS)) -> int:
     """The version of the store in a schema, 0 if there is none; `StoreUnavailable` if it is newer than we are."""
-    ((release, encoding, exists),) = await connection.fetch(SQL["server"], f"{schema}.store")
+    ((release, encoding, exists),) = await connection.fetch(SQL["server"], schema)
     if release < OLDEST:
         raise StoreUnavailable(f"{url} is PostgreSQL {release // 10000}, and statestore needs 13 or later")
     if encoding != "UTF8":

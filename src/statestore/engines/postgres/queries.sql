@@ -1,7 +1,11 @@
 -- Opening ------------------------------------------------------------------------------------------------------------
 
 -- name: server
-SELECT current_setting('server_version_num')::integer, current_setting('server_encoding'), to_regclass($1) IS NOT NULL;
+-- Not to_regclass: that may not have heard yet of what was made while we waited for a lock.
+SELECT current_setting('server_version_num')::integer, current_setting('server_encoding'), EXISTS (
+    SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname = $1 AND relname = 'store'
+);
 
 -- name: version
 SELECT version FROM store;
@@ -10,7 +14,7 @@ SELECT version FROM store;
 SELECT pg_advisory_xact_lock(hashtextextended($1, 0));
 
 -- name: schema_exists
-SELECT to_regnamespace($1) IS NOT NULL;
+SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1);
 
 -- name: set_version
 UPDATE store SET version = $1;

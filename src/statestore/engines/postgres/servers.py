@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from msgspec import Struct
 
@@ -88,9 +89,7 @@ class Servers:
         login = self._login
         options: dict[str, Any] = {}
         if login.tls:
-            # Only a DSN takes these; it holds no secret.
-            pairs = "&".join(f"{name}={value}" for name, value in login.tls.items())
-            options["dsn"] = f"postgresql://?{pairs}"
+            options["dsn"] = f"postgresql://?{urlencode(login.tls)}"  # nothing else takes these; it holds no secret
         async with asyncio.timeout(seconds):
             return await self._driver.connect(
                 host=address.host,

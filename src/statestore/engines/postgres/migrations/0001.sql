@@ -294,7 +294,6 @@ DECLARE
     v_batch integer := -1;
     v_is_made boolean;
     v_reasons text[];
-    v_reason text;
     v_before text;
     v_is_new boolean;
     v_first bigint;
@@ -303,7 +302,6 @@ DECLARE
     v_free bigint; -- the first number that a record may ask for
     v_seqs bigint[];
     v_gone bigint;
-    v_sum bigint;
     v_result text;
     n_id text[] := '{}'; -- what is to be noted of sessions that changed
     n_number bigint[] := '{}';
@@ -346,28 +344,22 @@ BEGIN
     LOOP
         IF c.batch <> v_batch THEN
             v_batch := c.batch;
-            v_reasons := '{}';
-            v_is_made := true;
             IF c.batch_size = 1 THEN
                 v_reasons := ARRAY[objection_to(c.what, c.id, c.name, c.kind, c.absent, c.present, c.at_version,
                     c.owner, c.made, c."user" IS NOT NULL)];
-                v_is_made := v_reasons[1] IS NULL;
             ELSE
-              FOR r IN
-                SELECT objection_to(what, id, name, kind, absent, present, at_version, owner, made,
-                    "user" IS NOT NULL) AS reason
-                FROM unnest(
-                    p_what[c.index:c.index + c.batch_size - 1], p_id[c.index:c.index + c.batch_size - 1],
-                    p_name[c.index:c.index + c.batch_size - 1], p_kind[c.index:c.index + c.batch_size - 1],
-                    p_absent[c.index:c.index + c.batch_size - 1], p_present[c.index:c.index + c.batch_size - 1],
-                    p_at_version[c.index:c.index + c.batch_size - 1], p_owner[c.index:c.index + c.batch_size - 1],
-                    p_made[c.index:c.index + c.batch_size - 1], p_user[c.index:c.index + c.batch_size - 1]
-                ) AS j (what, id, name, kind, absent, present, at_version, owner, made, "user")
-            LOOP
-                v_reasons := v_reasons || r.reason;
-                v_is_made := v_is_made AND r.reason IS NULL;
-              END LOOP;
+                v_last := c.index + c.batch_size - 1;
+                v_reasons := ARRAY(
+                    SELECT objection_to(what, id, name, kind, absent, present, at_version, owner, made,
+                        "user" IS NOT NULL)
+                    FROM unnest(
+                        p_what[c.index:v_last], p_id[c.index:v_last], p_name[c.index:v_last], p_kind[c.index:v_last],
+                        p_absent[c.index:v_last], p_present[c.index:v_last], p_at_version[c.index:v_last],
+                        p_owner[c.index:v_last], p_made[c.index:v_last], p_user[c.index:v_last]
+                    ) AS j (what, id, name, kind, absent, present, at_version, owner, made, "user")
+                );
             END IF;
+            v_is_made := array_remove(v_reasons, NULL) = '{}';
         END IF;
         IF NOT v_is_made THEN
             v_told := v_told || json_build_array(false, v_reasons[1])::text;

@@ -1,0 +1,39 @@
+"""Looking at a store's schema from outside, and disturbing the connections to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from servers.postgres import sql
+from statestore import StateStore
+
+
+def schema_of(url: str) -> str:
+    """The schema that a store's URL names."""
+    return dict(pair.split("=") for pair in url.partition("?")[2].split("&"))["schema"]
+
+
+def run_in(url: str, *statements: str) -> list[tuple[Any, ...]]:
+    """Run SQL in the schema that a store's URL names; the rows of the last statement."""
+    return sql(url.partition("?")[0], f"SET search_path = {schema_of(url)}", *statements)
+
+
+def drop_schema(url: str) -> None:
+    """Remove the schema that a store's URL names."""
+    sql(url.partition("?")[0], f"DROP SCHEMA {schema_of(url)} CASCADE")
+
+
+def cut_connections(url: str) -> int:
+    """End all connections of stores to a server; how many there were."""
+    found = sql(
+        url.partition("?")[0],
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'statestore'",
+    )
+    return len(found)
+
+
+def said(store: StateStore, session_id: str) -> list[str]:
+    """What the user said in a session, in order."""
+    session = store.load_session(session_id)
+    assert session is not None
+    return [message.content for message in session.user_messages]

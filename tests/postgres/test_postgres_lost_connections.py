@@ -1,0 +1,138 @@
+"""Connections that are cut, and servers that restart: everything is stored once, and nobody hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from postgres_hooks import cut_connections, run_in, said
+
+from servers.postgres import PostgresServer
+from statestore import AsyncStateStore, StateStore, UserMessage
+from statestore.conformance.changes import appended, created, user
+from statestore.engine import Engine, PreconditionFailed, Requires
+from statestore.engines.postgres.pool import Pool
+from statestore.engines.postgres.statements import SQL
+from statestore.opening import engine_for
+
+
+async def _write(store: AsyncStateStore, writer: str, count: int, done: list[str]) -> list[int]:
+    numbers: list[int] = []
+    for turn in range(count):
+        numbers += await store.append("shared", UserMessage(f"{writer}:{turn}"))
+        done.append(writer)
+    return numbers
+
+
+async def _until(condition: Any) -> None:
+    while not condition():  # noqa: ASYNC110 - what is waited for happens at the server
+        await asyncio.sleep(0.01)
+
+
+def _check_all_there(url: str, told: list[list[int]], count: int) -> None:
+    with StateStore.open(url) as store:
+        found = [(entry.seq, entry.record.content) for entry in store.timeline("shared")]  # type: ignore[union-attr]
+        assert sorted(word for _, word in found) == sorted(f"w{w}:{t}" for w in range(len(told)) for t in range(count))
+        for writer, numbers in enumerate(told):
+            assert [seq for seq, word in found if word.startswith(f"w{writer}:")] == numbers
+        assert store.check() == []
+
+
+def test_all_connections_are_cut_again_and_again_and_each_message_is_there_once(url: str) -> None:
+    async def work() -> list[list[int]]:
+        async with AsyncStateStore.open(url) as store:
+            await store.get_or_create_session("alice", "shared")
+            done: list[str] = []
+            writers = [asyncio.create_task(_write(store, f"w{n}", 60, done)) for n in range(8)]
+            cuts = 0
+            for part in range(1, 8):
+                await _until(lambda part=part: len(done) >= part * 55)
+                cuts += await asyncio.to_thread(cut_connections, url)
+            assert cuts >= 4, "now and then there is none at that moment"
+            return await asyncio.gather(*writers)
+
+    _check_all_there(url, asyncio.run(work()), 60)
+
+
+class _Cut:
+    """Loses the connection right after the server made a statement, before its answer arrives."""
+
+    def __init__(self, connection: Any, lose: list[str]) -> None:
+        self._connection = connection
+        self._lose = lose
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    async def fetchval(self, query: str, *values: Any) -> Any:
+        result = await self._connection.fetchval(query, *values)
+        if query in self._lose:
+            self._lose.remove(query)
+            self._connection.terminate()
+            raise ConnectionResetError("the answer was lost")
+        return result
+
+
+def _losing(monkeypatch: pytest.MonkeyPatch, *statements: str) -> list[str]:
+    """Have the answers to the next such statements lost."""
+    lose = list(statements)
+    ours = Pool._idle_one  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(Pool, "_idle_one", lambda pool: _wrapped(ours(pool), lose))
+    return lose
+
+
+def _wrapped(connection: Any, lose: list[str]) -> Any:
+    return None if connection is None else _Cut(connection, lose) if not isinstance(connection, _Cut) else connection
+
+
+@pytest.mark.parametrize("statement", ["append_to_sessions", "make_batches"])
+def test_a_commit_whose_answer_is_lost_has_its_first_outcome(
+    url: str, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    async def work(engine: Engine) -> None:
+        await engine.open()
+        await engine.commit([created("s", user("one"))])
+        lose = _losing(monkeypatch, SQL[statement])
+        change = appended("s", user("two"), user("three", key=None if statement == "append_to_sessions" else "k"))
+        (outcome,) = await engine.commit([change])
+        assert not lose
+        assert outcome.seqs == (2, 3)
+        stored = await engine.read_session("s")
+        assert stored is not None
+        assert stored.version == outcome.version
+        assert [record.seq for record in stored.records.in_order()] == [1, 2, 3]
+        lose.append(SQL[statement])
+        with pytest.raises(PreconditionFailed):
+            await engine.commit([appended("s", user("no"), requires=Requires(version="0" * 16))])
+        await engine.close()
+
+    asyncio.run(work(engine_for(url)))
+
+
+def test_an_outcome_is_kept_for_an_hour_and_not_for_ever(url: str, store: StateStore) -> None:
+    store.get_or_create_session("alice", "s")
+    store.append("s", UserMessage("one"))
+    assert run_in(url, "SELECT count(*) FROM tokens") == [(2,)]
+    run_in(url, "UPDATE tokens SET made = made - interval '59 minutes'", "SELECT tidy_up(1000)")
+    assert run_in(url, "SELECT count(*) FROM tokens") == [(2,)]
+    run_in(url, "UPDATE tokens SET made = made - interval '2 minutes'", "SELECT tidy_up(1000)")
+    assert run_in(url, "SELECT count(*) FROM tokens") == [(0,)]
+    assert said(store, "s") == ["one"]
+
+
+def test_a_server_restarts_under_load_and_each_message_is_there_once(own_server: PostgresServer) -> None:
+    url = f"{own_server.url()}?schema=restarted"
+
+    async def work() -> list[list[int]]:
+        async with AsyncStateStore.open(url) as store:
+            await store.get_or_create_session("alice", "shared")
+            done: list[str] = []
+            writers = [asyncio.create_task(_write(store, f"w{n}", 40, done)) for n in range(8)]
+            for part, mode in enumerate(("fast", "immediate"), 1):
+                await _until(lambda part=part: len(done) >= part * 100)
+                await asyncio.to_thread(own_server.stop, mode)
+                await asyncio.to_thread(own_server.start)
+            return await asyncio.gather(*writers)
+
+    _check_all_there(url, asyncio.run(work()), 40)

@@ -1,0 +1,240 @@
+"""Opening: what is made, what is refused, and what is told when it does not work."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import asyncpg
+import pytest
+from postgres_hooks import run_in, said, schema_of
+
+from children import SOURCE
+from servers.postgres import PASSWORD, PostgresServer, free_port, running_server, sql
+from statestore import InvalidValue, ReadOnlyStore, StateStore, StoreClosed, StoreUnavailable, UserMessage
+from statestore.opening import engine_for
+
+
+def refusal(url: str, **options: object) -> str:
+    """What is told when a store cannot be opened; never the password."""
+    with pytest.raises(StoreUnavailable) as caught:
+        StateStore.open(url, **options).close()  # type: ignore[arg-type]
+    assert PASSWORD not in str(caught.value)
+    assert caught.value.__cause__ is None or PASSWORD not in str(caught.value.__cause__)
+    return str(caught.value)
+
+
+def test_what_is_not_there_is_made_only_if_it_may_be(url: str) -> None:
+    assert "create=False makes none" in refusal(url, create=False)
+    assert "read_only=True makes none" in refusal(url, read_only=True)
+    StateStore.open(url).close()
+    StateStore.open(url, create=False).close()
+
+
+def test_a_role_that_is_no_superuser_makes_the_schema(url: str, store: StateStore) -> None:
+    store.save_json("notes", "n", 1)
+    assert sql(url.partition("?")[0], "SELECT rolsuper FROM pg_roles WHERE rolname = current_user") == [(False,)]
+
+
+def test_a_schema_of_a_newer_release_is_refused_and_left_as_it_is(url: str) -> None:
+    StateStore.open(url).close()
+    run_in(url, "UPDATE store SET version = 99")
+    for options in ({}, {"read_only": True}, {"create": False}):
+        assert "upgrade statestore" in refusal(url, **options)
+    assert run_in(url, "SELECT version FROM store") == [(99,)]
+
+
+def test_a_store_for_reading_writes_nothing(url: str, store: StateStore, opened: Callable[..., StateStore]) -> None:
+    store.get_or_create_session("alice", "s")
+    store.append("s", UserMessage("a zebra"))
+    tables = ("sessions", "records", "changes", "tokens", "words", "indexed", "indexing", "store")
+    counts = [f"SELECT count(*), max(xmin::text::bigint) FROM {table}" for table in tables]
+    before = [run_in(url, count) for count in counts]
+    reader = opened(read_only=True)
+    assert said(reader, "s") == ["a zebra"]
+    assert [hit.seq for hit in reader.search_sessions("zebra")] == [1]
+    reader.change_cursor()
+    assert reader.check() == []
+    for write in (lambda: reader.append("s", UserMessage("no")), lambda: reader.save_json("notes", "n", 1)):
+        with pytest.raises(ReadOnlyStore):
+            write()
+    assert [run_in(url, count) for count in counts] == before
+
+
+def test_a_reader_finds_what_the_index_does_not_have_yet(store: StateStore, opened: Callable[..., StateStore]) -> None:
+    store.get_or_create_session("alice", "s")
+    store.append("s", UserMessage("zebra one"), UserMessage("zebra two"))
+    assert len(store.search_sessions("zebra")) == 2
+    store.append("s", UserMessage("zebra three"))
+    store.rewind_session("s", to=1)
+    store.append("s", UserMessage("zebra four"))
+    session = store.load_session("s")
+    assert session is not None
+    session.set_metadata("title", "of a zebra")
+    store.save_session(session)
+    reader = opened(read_only=True)
+    found = [hit.seq for hit in reader.search_sessions("zebra")]
+    assert sorted(seq or 0 for seq in found) == [0, 1, 4]
+    assert sorted(hit.seq or 0 for hit in store.search_sessions("zebra")) == [0, 1, 4]
+
+
+def test_no_server_is_told_at_once() -> None:
+    start = time.monotonic()
+    port = free_port()
+    assert f"127.0.0.1:{port}" in refusal(f"postgresql://me:{PASSWORD}@127.0.0.1:{port}/db")
+    assert time.monotonic() - start < 5
+
+
+def test_a_host_that_does_not_exist_is_told() -> None:
+    assert "no-such-host.invalid" in refusal(f"postgresql://me:{PASSWORD}@no-such-host.invalid/db?timeout=5")
+
+
+def test_a_wrong_password_is_told_without_telling_it(own_server: PostgresServer) -> None:
+    message = refusal(own_server.url(role="postgres", password="wrong" + PASSWORD))
+    assert "refuses the login" in message
+
+
+def test_no_such_database_is_told(own_server: PostgresServer) -> None:
+    assert "no such database" in refusal(own_server.url(database="nowhere"))
+
+
+def test_a_role_that_may_not_create_is_told_what_to_grant(own_server: PostgresServer) -> None:
+    own_server.sql("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+    assert "grant" in refusal(own_server.url(role="guest", password="guest"))
+
+
+def test_a_database_that_is_not_utf8_is_refused(own_server: PostgresServer) -> None:
+    own_server.sql("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    assert "UTF8" in refusal(own_server.url(role="postgres", database="latin"))
+
+
+def test_a_server_that_is_silent_is_given_up_in_time() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        start = time.monotonic()
+        port = silent.getsockname()[1]
+        assert "did not answer within 2 s" in refusal(f"postgresql://me@127.0.0.1:{port}/db?timeout=2")
+        assert time.monotonic() - start < 4
+
+
+def test_a_lock_that_is_held_too_long_is_told_in_time(url: str, store: StateStore) -> None:
+    store.get_or_create_session("alice", "s")
+    impatient = url.replace("timeout=20", "timeout=2")
+    with StateStore.open(impatient) as waiting:
+        locked, done = threading.Event(), threading.Event()
+
+        async def hold() -> None:
+            connection = await asyncpg.connect(url.partition("?")[0])
+            async with connection.transaction():
+                await connection.execute(f"SELECT 1 FROM {schema_of(url)}.sessions FOR UPDATE")
+                locked.set()
+                await asyncio.to_thread(done.wait)
+            await connection.close()
+
+        holder = threading.Thread(target=asyncio.run, args=(hold(),))
+        holder.start()
+        locked.wait()
+        start = time.monotonic()
+        with pytest.raises(StoreUnavailable, match="did not answer within 2 s"):
+            waiting.append("s", UserMessage("late"))
+        assert time.monotonic() - start < 4
+        done.set()
+        holder.join()
+    assert said(store, "s") in ([], ["late"])
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["?schema=", "?schema=A", "?schema=a-b", "?schema=1a", "?timeout=x", "?timeout=0", "?connections=0", "?nonsense=1"],
+)
+def test_options_that_make_no_sense_are_refused_before_anything_is_opened(rest: str) -> None:
+    with pytest.raises(InvalidValue):
+        StateStore.open(f"postgresql://127.0.0.1:1/db{rest}")
+
+
+def test_the_url_of_a_store_shows_no_password(url: str, store: StateStore) -> None:
+    secret = "hunter2"
+    for shown in (store.url, url.replace("keeper:" + PASSWORD, f"keeper:{secret}")):
+        assert PASSWORD not in shown
+    for target in (f"postgres://me:{secret}@h1,h2:5433/db?timeout=5", f"postgresql:///db?host=/run&password={secret}"):
+        engine = engine_for(target)
+        assert secret not in engine.url
+        assert secret not in repr(vars(engine))
+        assert engine_for(engine.url).url == engine.url
+
+
+def test_without_the_driver_the_extra_is_named() -> None:
+    script = (
+        "import sys; sys.modules['asyncpg'] = None; from statestore import StateStore, StoreUnavailable\n"
+        "try: StateStore.open('postgresql://h/db')\n"
+        "except StoreUnavailable as error: assert 'statestore[postgres]' in str(error), error\n"
+        "else: raise AssertionError"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, env={"PYTHONPATH": str(SOURCE)})
+
+
+def test_a_read_only_standby_is_told_and_can_be_read() -> None:
+    with running_server() as primary:
+        with StateStore.open(primary.url()) as store:
+            store.get_or_create_session("alice", "s")
+            store.append("s", UserMessage("a zebra"))
+        standby = PostgresServer()
+        try:
+            standby.copy_of(primary)
+            assert "read-only standby" in refusal(f"{standby.url()}?timeout=1")
+            with StateStore.open(standby.url(), read_only=True) as reader:
+                assert said(reader, "s") == ["a zebra"]
+                assert [hit.seq for hit in reader.search_sessions("zebra")] == [1]
+                reader.change_cursor()
+                assert reader.check() == []
+        finally:
+            standby.destroy()
+
+
+def test_a_full_disk_is_told_and_leaves_nothing_behind(url: str, store: StateStore) -> None:
+    store.get_or_create_session("alice", "s")
+    full = "BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END"
+    run_in(
+        url,
+        f"CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $${full}$$",
+        "CREATE TRIGGER fail BEFORE INSERT ON records FOR EACH ROW EXECUTE FUNCTION fail()",
+    )
+    with pytest.raises(StoreUnavailable, match="no room left, and nothing was written"):
+        store.append("s", UserMessage("one"), UserMessage("two"))
+    store.save_json("notes", "n", 1)
+    assert said(store, "s") == []
+    run_in(url, "DROP TRIGGER fail ON records")
+    assert store.append("s", UserMessage("there is room again")) == [1]
+    assert store.check() == []
+
+
+def test_transport_security_can_be_asked_for_and_refused(own_server: PostgresServer) -> None:
+    with StateStore.open(f"{own_server.url()}?sslmode=disable&schema=plain") as store:
+        store.save_json("notes", "n", 1)
+    assert "SSL" in refusal(f"{own_server.url()}?sslmode=require&schema=plain")
+
+
+def test_a_child_process_does_not_use_its_parents_connections(url: str) -> None:
+    async def work() -> None:
+        engine = engine_for(url)
+        await engine.open()
+        child = os.fork()
+        if child == 0:
+            try:
+                engine.list_categories().send(None)  # type: ignore[attr-defined]
+            except StoreClosed:
+                os._exit(7)
+            os._exit(0)
+        _, status = await asyncio.to_thread(os.waitpid, child, 0)
+        assert os.waitstatus_to_exitcode(status) == 7
+        assert await engine.list_categories() == []
+        await engine.close()
+
+    asyncio.run(work())

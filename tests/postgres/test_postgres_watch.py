@@ -1,0 +1,145 @@
+"""Watching while transactions overtake each other: everything is told, once, and in the order of its session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import asyncpg
+import pytest
+from postgres_hooks import cut_connections, drop_schema, run_in, schema_of
+
+from statestore import CursorExpired, StateStore, UserMessage
+from statestore.conformance.changes import appended, created, user
+from statestore.engine import ChangeSession, Engine, Wakes, Watches
+from statestore.engines.postgres.batches import new_version, plain_arguments
+from statestore.engines.postgres.statements import SQL
+from statestore.opening import engine_for
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[Any]:
+    connection = await asyncpg.connect(url.partition("?")[0], server_settings={"search_path": schema_of(url)})
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def _append_through(connection: Any, change: ChangeSession) -> None:
+    """What an engine does, in a transaction that is not over yet."""
+    from uuid import uuid4
+
+    await connection.fetchval(SQL["append_to_sessions"], uuid4(), False, *plain_arguments([change], [new_version()]))
+
+
+async def _told(engine: Engine, after: str) -> tuple[list[tuple[str, int | None]], str]:
+    page = await cast("Watches", engine).read_changes(after)
+    return [(notice.session_id, notice.seq) for notice in page.notices if notice.what == "record"], page.cursor
+
+
+@pytest.mark.parametrize("is_made", [True, False])
+def test_what_is_overtaken_is_told_later_and_not_left_out(url: str, is_made: bool) -> None:
+    async def work() -> None:
+        engine = engine_for(url)
+        await engine.open()
+        await engine.commit([created("slow"), created("fast")])
+        start = await cast("Watches", engine).change_cursor()
+        async with _connected(url) as connection:
+            slow = connection.transaction()
+            await slow.start()
+            await _append_through(connection, appended("slow", user("one")))
+            await engine.commit([appended("fast", user("one"))])
+            told, cursor = await _told(engine, start)
+            assert (told, cursor) == ([], start), "the one before it may still happen"
+            present = await cast("Watches", engine).change_cursor()
+            await (slow.commit() if is_made else slow.rollback())
+        expected = [("slow", 1), ("fast", 1)] if is_made else [("fast", 1)]
+        assert (await _told(engine, cursor))[0] == expected
+        assert set(expected) - {("fast", 1)} <= set((await _told(engine, present))[0])
+        await engine.close()
+
+    asyncio.run(work())
+
+
+def test_a_cursor_from_before_what_is_kept_has_expired(url: str, store: StateStore) -> None:
+    store.get_or_create_session("alice", "s")
+    start = store.change_cursor()
+    for number in range(10):
+        store.append("s", UserMessage(f"m{number}"))
+    middle = store.change_cursor()
+    store.append("s", UserMessage("last"))
+    run_in(url, "SELECT tidy_up(5)")
+    with pytest.raises(CursorExpired):
+        next(store.watch(after=start))
+    notices = store.watch(after=middle)
+    assert next(notices).seq == 11
+
+
+def test_a_cursor_of_another_store_has_expired(store: StateStore, url: str) -> None:
+    with StateStore.open(url.replace("schema=", "schema=other_")) as other:
+        cursor = other.change_cursor()
+    drop_schema(url.replace("schema=", "schema=other_"))
+    with pytest.raises(CursorExpired):
+        next(store.watch(after=cursor))
+
+
+def test_writers_tell_only_while_somebody_watches(url: str) -> None:
+    async def work() -> None:
+        engine = engine_for(url)
+        await engine.open()
+        heard: list[str] = []
+        async with _connected(url) as connection:
+            (identity,) = await connection.fetchrow("SELECT identity FROM store")
+            await connection.add_listener(f"statestore_{identity}", lambda *told: heard.append(told[2]))
+            await engine.commit([created("s")])
+            await connection.execute("SELECT 1")
+            assert heard == []
+            cursor = await cast("Watches", engine).change_cursor()
+            await cast("Wakes", engine).wait_for_changes(cursor, 0.001)
+            await engine.commit([appended("s", user("one"))])
+            await connection.execute("SELECT 1")
+            assert len(heard) == 1
+        await engine.close()
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_who_waits_is_woken_by_another_process_at_once(url: str, monkeypatch: pytest.MonkeyPatch, is_cut: bool) -> None:
+    monkeypatch.setattr("statestore.engines.postgres.waking.UNSURE", 0.0)
+
+    async def work() -> None:
+        engine, other = engine_for(url), engine_for(url)
+        await engine.open()
+        await other.open()
+        await engine.commit([created("s")])
+        cursor = await cast("Watches", engine).change_cursor()
+        await cast("Wakes", engine).wait_for_changes(cursor, 0.001)
+        if is_cut:
+            await asyncio.to_thread(cut_connections, url)
+        waiting = asyncio.create_task(cast("Wakes", engine).wait_for_changes(cursor, 60))
+        done, _ = await asyncio.wait([waiting], timeout=0.3)
+        assert not done or is_cut, "nothing happened yet"
+        await other.commit([appended("s", user("one"))])
+        await asyncio.wait_for(waiting, 5)
+        assert (await _told(engine, cursor))[0] == [("s", 1)]
+        await other.close()
+        await engine.close()
+
+    asyncio.run(work())
+
+
+def test_closing_does_not_wait_for_who_waits(url: str) -> None:
+    async def work() -> None:
+        engine = engine_for(url)
+        await engine.open()
+        cursor = await cast("Watches", engine).change_cursor()
+        waiting = asyncio.create_task(cast("Wakes", engine).wait_for_changes(cursor, 60))
+        await asyncio.sleep(0)
+        await asyncio.wait_for(engine.close(), 5)
+        await asyncio.wait_for(waiting, 5)
+
+    asyncio.run(work())
