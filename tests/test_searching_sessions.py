@@ -147,7 +147,7 @@ def test_a_closed_store_does_not_search(face: Face, path: Path) -> None:
 
 def test_who_cannot_search_says_who_can(store: StateStore, place: Place) -> None:
     if place.kind == "memory":
-        with pytest.raises(NotSupported, match="sqlite: and file:"):
+        with pytest.raises(NotSupported, match="sqlite:, postgresql: and file:"):
             store.search_sessions("zebra")
     else:
         assert store.search_sessions("zebra") == []

@@ -96,7 +96,7 @@ def test_indexes_are_mended(url: str, prefix: str, damage: str) -> None:
 
 
 SESSION_DAMAGES: dict[str, tuple[Damage, str]] = {
-    "body": (lambda client, key: client.lset(f"{key}:r", 0, "u0000000000000001{"), "record 1 is not a record"),
+    "body": (lambda client, key: client.lset(f"{key}:r", 0, "u0000000000000001{"), "it is not a record"),
     "head": (lambda client, key: client.lset(f"{key}:r", 0, "x0000000000000001{}"), "never write"),
     "order": (lambda client, key: client.lset(f"{key}:r", 0, "u0000000000000009{}"), "comes after 9"),
     "count": (lambda client, key: client.hincrby(f"{key}:h", "users", 1), "its header says 3"),

@@ -11,19 +11,14 @@ from collections.abc import Callable, Iterable
 from math import isfinite
 from typing import Final, NamedTuple
 
-import msgspec
-
 from statestore.engine import SearchQuery
 from statestore.engines.snapshots import snapshot
 from statestore.errors import InvalidCursor
-from statestore.searching import index_text, match_expression, text_in
+from statestore.searching import TITLE_SEQ, index_text, match_expression
 from statestore.stored import SearchHit
 
 SEQ_BITS: Final = 32
 LAST_SEQ: Final = (1 << SEQ_BITS) - 1
-TITLE_SEQ: Final = 0
-TITLE: Final = "title"
-"""What a hit in a title has for a kind."""
 
 CREATE_WORDS: Final = "CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'ascii')"
 
@@ -129,14 +124,6 @@ def search_words(
                 break
             after = matches[-1]  # some were removed since they were indexed: look for others
     return hits
-
-
-def text_to_index(kind: str, body: bytes) -> str:
-    """The text of a record; nothing if it is no record, which check() tells."""
-    try:
-        return text_in(kind, body)
-    except msgspec.DecodeError:
-        return ""
 
 
 def match_at(cursor: str | None) -> Match | None:

@@ -13,18 +13,21 @@ from __future__ import annotations
 
 from statestore.searching.queries import MAX_QUERY, match_expression, parse_query
 from statestore.searching.snippets import Snippet, snippet_of
-from statestore.searching.texts import text_in
+from statestore.searching.texts import TITLE, TITLE_SEQ, text_in, text_to_index
 from statestore.searching.tokens import MAX_WORD, RULES, index_text, tokens_of
 
 __all__ = [
     "MAX_QUERY",
     "MAX_WORD",
     "RULES",
+    "TITLE",
+    "TITLE_SEQ",
     "Snippet",
     "index_text",
     "match_expression",
     "parse_query",
     "snippet_of",
     "text_in",
+    "text_to_index",
     "tokens_of",
 ]

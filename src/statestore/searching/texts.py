@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import Struct
 
 from statestore.records import AGENT, USER
+
+TITLE: Final = "title"
+TITLE_SEQ: Final = 0
+"""What a title has for a kind and for a number, among the records that are found."""
 
 
 class _Said(Struct):
@@ -31,6 +35,14 @@ def text_in(kind: str, body: bytes) -> str:
         return "\n".join(_texts_in(_decode_happened(body).data))
     except (UnicodeDecodeError, RecursionError) as error:
         raise msgspec.DecodeError(str(error)) from error
+
+
+def text_to_index(kind: str, body: bytes) -> str:
+    """The same; nothing if it is no record, which ``check()`` tells."""
+    try:
+        return text_in(kind, body)
+    except msgspec.DecodeError:
+        return ""
 
 
 def _texts_in(value: Any) -> Iterator[str]:

@@ -12,8 +12,9 @@ from statestore.engines.files.directory import OWN, TEMPORARY, Directory, NotAFi
 from statestore.engines.files.documents import document_kind
 from statestore.engines.files.seen import SUFFIX
 from statestore.engines.files.sessions import SessionFiles
+from statestore.engines.inspecting import faults_of_document
 from statestore.errors import CorruptSession, InvalidName, StateStoreError, StoreUnavailable
-from statestore.names import SESSIONS, check_category, check_name, check_session_id
+from statestore.names import SESSIONS, check_session_id
 from statestore.stored import Problem
 
 _KEPT = "it is kept as it is; move it away, or mend it by hand"
@@ -81,23 +82,16 @@ def _check_session(sessions: SessionFiles, fd: int, name: str, where: str) -> It
 
 def _check_document(directory: Directory, fd: int, category: str, name: str, where: str) -> Iterator[Problem]:
     kind = document_kind(name)
-    try:
-        check_category(category)
-        check_name(name.removesuffix(f".{kind}"))
-    except InvalidName as error:
-        yield Problem(where, f"its name breaks the naming rule: {error}", "rename it")
+    assert kind is not None
     try:
         found = directory.read(fd, name, where)
-        if found is None:
-            return
-        if kind == "json":
-            msgspec.json.decode(found[0].joined())
-        if kind != "bin":
-            found[0].joined().decode()
     except (NotAFile, StoreUnavailable) as error:
         yield Problem(where, str(error), _KEPT)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        yield Problem(where, f"it is not {'JSON' if kind == 'json' else 'UTF-8'}: {error}", _KEPT)
+        return
+    if found is not None:
+        stem = name.removesuffix(f".{kind}")
+        for fault in faults_of_document(category, stem, kind, found[0].joined()):
+            yield Problem(where, fault, _KEPT)
 
 
 def _check_own(directory: Directory) -> Iterator[Problem]:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from statestore.engine import SearchQuery
 from statestore.engines.files.image import SessionImage
 from statestore.engines.files.looking import Looker
-from statestore.engines.fulltext import TITLE, Match, search_words, text_to_index
+from statestore.engines.fulltext import Match, search_words
 from statestore.errors import CorruptSession, StoreUnavailable
-from statestore.searching import snippet_of
+from statestore.searching import TITLE, snippet_of, text_to_index
 from statestore.stored import SearchHit, StoredRecord
 
 

@@ -11,16 +11,8 @@ from statestore.engines.files.following import note_now
 from statestore.engines.files.log_file import transaction
 from statestore.engines.files.looking import Looker
 from statestore.engines.files.noting import log_state
-from statestore.engines.fulltext import (
-    CREATE_WORDS,
-    LAST_SEQ,
-    SEQ_BITS,
-    add_words,
-    remove_words,
-    set_title_words,
-    text_to_index,
-)
-from statestore.searching import RULES
+from statestore.engines.fulltext import CREATE_WORDS, LAST_SEQ, SEQ_BITS, add_words, remove_words, set_title_words
+from statestore.searching import RULES, text_to_index
 from statestore.stored import StoredRecord
 
 RECORDS_A_STEP: Final = 1000

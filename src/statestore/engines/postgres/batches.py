@@ -20,7 +20,8 @@ from statestore.engine import (
     NewRecord,
     PutDocument,
 )
-from statestore.engines.postgres.places import age_of, check_seq, fitted
+from statestore.engines.columns import age_of
+from statestore.engines.postgres.places import check_seq, fitted
 from statestore.errors import InvalidValue
 from statestore.records import column_of
 from statestore.timestamps import nanoseconds

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
-import msgspec
-
+from statestore.engines.columns import age_of, kind_of_column
+from statestore.engines.inspecting import (
+    KEPT,
+    faults_of_document,
+    faults_of_id,
+    faults_of_metadata,
+    faults_of_moments,
+    faults_of_record,
+    told,
+)
 from statestore.engines.postgres.driver import Connection
-from statestore.engines.postgres.places import age_of, kind_of_column
 from statestore.engines.postgres.statements import SQL
-from statestore.errors import InvalidName, InvalidValue
-from statestore.jsontext import members
-from statestore.names import check_name, check_session_id, check_stored_category
-from statestore.records import decode_body
 from statestore.stored import Problem
-from statestore.timestamps import nanoseconds
-
-_KEPT: Final = "it is kept as it is; export what can be read, and mend it by hand"
 
 
 async def check_everything(connection: Connection) -> list[Problem]:
@@ -25,7 +25,7 @@ async def check_everything(connection: Connection) -> list[Problem]:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         found = [problem async for problem in _check_sessions(connection)]
         for table, session_id, count in await connection.fetch(SQL["check_strays"]):
-            found.append(Problem(f"{table} of session {session_id}", f"{count} rows belong to no session", _KEPT))
+            found.append(Problem(f"{table} of session {session_id}", f"{count} rows belong to no session", KEPT))
         return found + [problem async for problem in _check_documents(connection)]
 
 
@@ -47,58 +47,33 @@ def _check_session(where: str, row: Sequence[Any], records: Sequence[Any]) -> It
             found[kind] += 1
         yield from _check_record(f"{where}, record {seq}", kind, body)
     if found != counts:
-        told = "{} messages, {} responses and {} events"
-        yield Problem(where, f"it has {told.format(*found)}, and its header says {told.format(*counts)}", _KEPT)
+        counted = "{} messages, {} responses and {} events"
+        yield Problem(where, f"it has {counted.format(*found)}, and its header says {counted.format(*counts)}", KEPT)
     if len(version) != 16 or version.strip("0123456789abcdef"):
-        yield Problem(where, f"its version is {version!r}, which we never give out", _KEPT)
+        yield Problem(where, f"its version is {version!r}, which we never give out", KEPT)
     if last >= next_seq:
-        yield Problem(where, f"it has a record {last}, and {next_seq} is the next number to be given out", _KEPT)
+        yield Problem(where, f"it has a record {last}, and {next_seq} is the next number to be given out", KEPT)
     if size != bodies + len(metadata):
-        yield Problem(where, f"its header says {size} bytes, which it does not have", _KEPT)
-    yield from _check_texts(where, session_id, created, updated, (age, age_rest), metadata)
+        yield Problem(where, f"its header says {size} bytes, which it does not have", KEPT)
+    yield from told(where, _faults_of_texts(session_id, created, updated, (age, age_rest), metadata))
 
 
 def _check_record(where: str, kind: int, body: bytes) -> Iterator[Problem]:
     if kind not in (0, 1, 2):
-        yield Problem(where, f"it is of the kind {kind}, which is none", _KEPT)
+        yield Problem(where, f"it is of the kind {kind}, which is none", KEPT)
         return
-    try:
-        decode_body(kind_of_column(kind), body)
-    except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError, RecursionError) as error:
-        yield Problem(where, f"it is not a record: {error}", _KEPT)
+    yield from told(where, faults_of_record(kind_of_column(kind), body))
 
 
-def _check_texts(
-    where: str, session_id: str, created: str, updated: str, age: tuple[int, int], metadata: bytes
-) -> Iterator[Problem]:
-    try:
-        check_session_id(session_id)
-    except InvalidName as error:
-        yield Problem(where, f"its id breaks the naming rule: {error}", _KEPT)
-    try:
-        nanoseconds(created)
-        if age_of(nanoseconds(updated)) != age:
-            yield Problem(where, f"it is listed in a place that is not that of {updated}", _KEPT)
-    except InvalidValue as error:
-        yield Problem(where, str(error), _KEPT)
-    try:
-        members(metadata)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        yield Problem(where, f"its metadata are not a JSON object: {error}", _KEPT)
+def _faults_of_texts(
+    session_id: str, created: str, updated: str, age: tuple[int, int], metadata: bytes
+) -> Iterator[str]:
+    yield from faults_of_id(session_id)
+    yield from faults_of_moments(created, updated, is_listed_right=lambda moment: age_of(moment) == age)
+    yield from faults_of_metadata(metadata)
 
 
 async def _check_documents(connection: Connection) -> AsyncIterator[Problem]:
     async for category, name, kind, body in connection.cursor(SQL["check_documents"]):
-        where = f"{category}/{name}.{kind}"
-        try:
-            check_stored_category(category)
-            check_name(name)
-        except InvalidName as error:
-            yield Problem(where, f"its name breaks the naming rule: {error}", _KEPT)
-        try:
-            if kind == "json":
-                msgspec.json.decode(body)
-            if kind != "bin":
-                body.decode()
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            yield Problem(where, f"it is not {'JSON' if kind == 'json' else 'UTF-8'}: {error}", _KEPT)
+        for problem in told(f"{category}/{name}.{kind}", faults_of_document(category, name, kind, body)):
+            yield problem

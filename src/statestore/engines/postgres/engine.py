@@ -17,10 +17,10 @@ from statestore.engine import (
     SearchQuery,
     SessionQuery,
 )
+from statestore.engines.calls import Calls
 from statestore.engines.grouping import Grouping
 from statestore.engines.postgres import listing, reading
 from statestore.engines.postgres.batches import Batch
-from statestore.engines.postgres.calls import Calls
 from statestore.engines.postgres.checking import check_everything
 from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.failures import is_temporary_at_first

@@ -6,15 +6,15 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from statestore.engine import SearchQuery
-from statestore.engines.fulltext import TITLE, TITLE_SEQ, text_to_index
+from statestore.engines.columns import INT_MAX, kind_in, kind_of_column
 from statestore.engines.postgres.driver import Connection, Row
 from statestore.engines.postgres.indexing import Pending, pending_of, state_of
 from statestore.engines.postgres.lexemes import query_of, wanted_in_line
-from statestore.engines.postgres.places import INT_MAX, fitted, is_storable, kind_in, kind_of_column
+from statestore.engines.postgres.places import fitted, is_storable
 from statestore.engines.postgres.reading import text_of
 from statestore.engines.postgres.statements import SQL
 from statestore.errors import InvalidCursor
-from statestore.searching import snippet_of
+from statestore.searching import TITLE, TITLE_SEQ, snippet_of, text_to_index
 from statestore.stored import SearchHit
 
 _NOTHING = Pending([], {}, [], is_all=True)

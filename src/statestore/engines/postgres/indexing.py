@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from statestore.engines.fulltext import TITLE_SEQ, text_to_index
+from statestore.engines.columns import INT_MAX, kind_of_column
 from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.lexemes import indexed_form
-from statestore.engines.postgres.places import INT_MAX, kind_of_column
 from statestore.engines.postgres.statements import SQL
 from statestore.engines.postgres.watching import horizon
-from statestore.searching import RULES
+from statestore.searching import RULES, TITLE_SEQ, text_to_index
 
 RECORDS_A_STEP: Final = 1000
 SESSIONS_A_STEP: Final = 1000

@@ -6,8 +6,9 @@ import logging
 from typing import Any, Final
 
 from statestore.engine import SessionQuery
+from statestore.engines.columns import age_of
 from statestore.engines.postgres.driver import Connection, Row
-from statestore.engines.postgres.places import age_of, fitted, is_storable, place_before
+from statestore.engines.postgres.places import fitted, is_storable, place_before
 from statestore.engines.postgres.reading import text_of
 from statestore.errors import InvalidValue
 from statestore.stored import SessionSummary

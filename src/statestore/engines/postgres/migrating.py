@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 from statestore.engines.postgres.driver import Connection
-from statestore.engines.postgres.statements import SQL, migrations
+from statestore.engines.postgres.statements import SQL
+from statestore.engines.statements import migration_steps
 from statestore.errors import StoreUnavailable
 
-MIGRATIONS: Final = migrations()
+MIGRATIONS: Final = migration_steps(os.path.dirname(__file__))
 OLDEST: Final = 13_00_00
 """The first release that tells which transactions are still under way."""
 

@@ -8,8 +8,9 @@ from typing import Any, Final, cast
 import msgspec
 
 from statestore.engine import DocumentQuery
+from statestore.engines.columns import INT_MAX
 from statestore.engines.postgres.driver import Connection, Row
-from statestore.engines.postgres.places import INT_MAX, fitted, is_storable, place_before
+from statestore.engines.postgres.places import fitted, is_storable, place_before
 from statestore.engines.postgres.statements import SQL
 from statestore.errors import CorruptSession, InvalidValue
 from statestore.jsontext import members

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from statestore.engine import ChangePage
+from statestore.engines.columns import kind_in
 from statestore.engines.postgres.driver import Connection
-from statestore.engines.postgres.places import kind_in
 from statestore.engines.postgres.statements import SQL
 from statestore.engines.telling import ChangeRow, Moment, tell
 from statestore.errors import CursorExpired

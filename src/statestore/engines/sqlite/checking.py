@@ -6,20 +6,22 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
-
+from statestore.engines.columns import age_of, kind_of_column
+from statestore.engines.inspecting import (
+    KEPT,
+    faults_of_document,
+    faults_of_id,
+    faults_of_metadata,
+    faults_of_moments,
+    faults_of_record,
+    told,
+)
 from statestore.engines.snapshots import snapshot
-from statestore.engines.sqlite.places import age_of, kind_of_column, seq_of
+from statestore.engines.sqlite.places import seq_of
 from statestore.engines.sqlite.statements import SQL
-from statestore.errors import InvalidName, InvalidValue
-from statestore.jsontext import members
-from statestore.names import check_name, check_session_id, check_stored_category
-from statestore.records import decode_body
 from statestore.stored import Problem
-from statestore.timestamps import nanoseconds
 
 _DAMAGED = "restore a backup, or save what can be read: sqlite3 FILE .recover"
-_KEPT = "it is kept as it is; export what can be read, and mend it by hand"
 
 
 def check_everything(connection: sqlite3.Connection) -> list[Problem]:
@@ -43,7 +45,7 @@ def _check_sessions(connection: sqlite3.Connection) -> Iterator[Problem]:
         try:
             yield from _check_session(connection, where, row)
         except (TypeError, AttributeError, ValueError) as error:  # SQLite's own check tells which value
-            yield Problem(where, f"its row makes no sense: {error}", _KEPT)
+            yield Problem(where, f"its row makes no sense: {error}", KEPT)
 
 
 def _check_session(connection: sqlite3.Connection, where: str, row: Sequence[Any]) -> Iterator[Problem]:
@@ -57,67 +59,41 @@ def _check_session(connection: sqlite3.Connection, where: str, row: Sequence[Any
             found[kind] += 1
         yield from _check_record(f"{where}, record {last}", kind, body)
     if found != counts:
-        told = "{} messages, {} responses and {} events"
-        yield Problem(where, f"it has {told.format(*found)}, and its header says {told.format(*counts)}", _KEPT)
+        counted = "{} messages, {} responses and {} events"
+        yield Problem(where, f"it has {counted.format(*found)}, and its header says {counted.format(*counts)}", KEPT)
     if alternates and not (expected and last == next_seq - 1):
-        yield Problem(where, "its header says that messages and responses alternate, which they do not", _KEPT)
+        yield Problem(where, "its header says that messages and responses alternate, which they do not", KEPT)
     if len(version) != 16 or version.strip("0123456789abcdef"):
-        yield Problem(where, f"its version is {version!r}, which we never give out", _KEPT)
+        yield Problem(where, f"its version is {version!r}, which we never give out", KEPT)
     if last >= next_seq:
-        yield Problem(where, f"it has a record {last}, and {next_seq} is the next number to be given out", _KEPT)
+        yield Problem(where, f"it has a record {last}, and {next_seq} is the next number to be given out", KEPT)
     if size != bodies + len((metadata or "{}").encode()):
-        yield Problem(where, f"its header says {size} bytes, which it does not have", _KEPT)
-    yield from _check_texts(where, session_id, created, updated, (age, age_rest), metadata)
+        yield Problem(where, f"its header says {size} bytes, which it does not have", KEPT)
+    yield from told(where, _faults_of_texts(session_id, created, updated, (age, age_rest), (metadata or "{}").encode()))
 
 
 def _check_record(where: str, kind: int, body: str) -> Iterator[Problem]:
     if kind not in (0, 1, 2):
-        yield Problem(where, f"it is of the kind {kind}, which is none", _KEPT)
+        yield Problem(where, f"it is of the kind {kind}, which is none", KEPT)
         return
-    try:
-        decode_body(kind_of_column(kind), body.encode())
-    except (msgspec.DecodeError, InvalidValue, RecursionError) as error:
-        yield Problem(where, f"it is not a record: {error}", _KEPT)
+    yield from told(where, faults_of_record(kind_of_column(kind), body.encode()))
 
 
-def _check_texts(
-    where: str, session_id: str, created: str, updated: str, age: tuple[int, int], metadata: str | None
-) -> Iterator[Problem]:
-    try:
-        check_session_id(session_id)
-    except InvalidName as error:
-        yield Problem(where, f"its id breaks the naming rule: {error}", _KEPT)
-    try:
-        nanoseconds(created)
-        if age_of(nanoseconds(updated)) != age:
-            yield Problem(where, f"it is listed in a place that is not that of {updated}", _KEPT)
-    except InvalidValue as error:
-        yield Problem(where, str(error), _KEPT)
-    try:
-        members((metadata or "{}").encode())
-    except msgspec.DecodeError as error:
-        yield Problem(where, f"its metadata are not a JSON object: {error}", _KEPT)
+def _faults_of_texts(
+    session_id: str, created: str, updated: str, age: tuple[int, int], metadata: bytes
+) -> Iterator[str]:
+    yield from faults_of_id(session_id)
+    yield from faults_of_moments(created, updated, is_listed_right=lambda moment: age_of(moment) == age)
+    yield from faults_of_metadata(metadata)
 
 
 def _check_strays(connection: sqlite3.Connection) -> Iterator[Problem]:
     for table, number, count in connection.execute(SQL["check_strays"]):
-        yield Problem(f"{table} of session number {number}", f"{count} rows belong to no session", _KEPT)
+        yield Problem(f"{table} of session number {number}", f"{count} rows belong to no session", KEPT)
     for session_id, key, seq in connection.execute(SQL["check_keys"]):
-        yield Problem(f"session {session_id}", f"the key {key!r} is of record {seq}, which is not there", _KEPT)
+        yield Problem(f"session {session_id}", f"the key {key!r} is of record {seq}, which is not there", KEPT)
 
 
 def _check_documents(connection: sqlite3.Connection) -> Iterator[Problem]:
     for category, name, kind, body in connection.execute(SQL["check_documents"]):
-        where = f"{category}/{name}.{kind}"
-        try:
-            check_stored_category(category)
-            check_name(name)
-        except InvalidName as error:
-            yield Problem(where, f"its name breaks the naming rule: {error}", _KEPT)
-        try:
-            if kind == "json":
-                msgspec.json.decode(body)
-            if kind != "bin":
-                body.decode()
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, AttributeError) as error:
-            yield Problem(where, f"it is not {'JSON' if kind == 'json' else 'UTF-8'}: {error}", _KEPT)
+        yield from told(f"{category}/{name}.{kind}", faults_of_document(category, name, kind, body))

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from statestore.engine import SearchQuery
-from statestore.engines.fulltext import TITLE, Match, search_words, text_to_index
+from statestore.engines.columns import kind_in, kind_of_column
+from statestore.engines.fulltext import Match, search_words
 from statestore.engines.sqlite.indexing import forget_memory, has_seen, index_in_memory, last_change
 from statestore.engines.sqlite.listing import PROJECT
-from statestore.engines.sqlite.places import kind_in, kind_of_column
 from statestore.engines.sqlite.statements import SQL
-from statestore.searching import snippet_of
+from statestore.searching import TITLE, snippet_of, text_to_index
 from statestore.stored import SearchHit
 
 

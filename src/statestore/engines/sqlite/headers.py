@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statestore.engines.sqlite.places import age_of
+from statestore.engines.columns import age_of
 from statestore.errors import CorruptSession, InvalidValue
 from statestore.timestamps import later_of, nanoseconds
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from statestore.engines.fulltext import CREATE_WORDS, add_words, remove_words, set_title_words, text_to_index
-from statestore.engines.sqlite.places import kind_of_column, places_between, seq_of
+from statestore.engines.columns import kind_of_column
+from statestore.engines.fulltext import CREATE_WORDS, add_words, remove_words, set_title_words
+from statestore.engines.sqlite.places import places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
-from statestore.searching import RULES
+from statestore.searching import RULES, text_to_index
 
 RECORDS_A_STEP: Final = 1000
 CHANGES_A_STEP: Final = 5000

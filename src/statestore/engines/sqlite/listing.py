@@ -6,7 +6,7 @@ import sqlite3
 from typing import Final
 
 from statestore.engine import SessionQuery
-from statestore.engines.sqlite.places import age_of
+from statestore.engines.columns import age_of
 from statestore.stored import SessionSummary
 
 PROJECT: Final = "coalesce(project_id, project, projects)"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from typing import Final
 
-from statestore.engines.sqlite.statements import migrations
+from statestore.engines.statements import migration_steps
 from statestore.errors import StoreUnavailable
 
-MIGRATIONS: Final = migrations()
+MIGRATIONS: Final = migration_steps(os.path.dirname(__file__))
 
 
 def check_schema(connection: sqlite3.Connection, path: str, *, known: int = len(MIGRATIONS)) -> int:

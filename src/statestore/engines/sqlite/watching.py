@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from statestore.engine import ChangePage
+from statestore.engines.columns import kind_in
 from statestore.engines.snapshots import snapshot
 from statestore.engines.sqlite.indexing import last_change
-from statestore.engines.sqlite.places import MAX_SEQ, kind_in, place_of, seq_of
+from statestore.engines.sqlite.places import MAX_SEQ, place_of, seq_of
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.telling import ChangeRow, Moment, tell
 from statestore.errors import CursorExpired

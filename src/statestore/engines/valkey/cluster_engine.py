@@ -48,17 +48,17 @@ class ValkeyClusterEngine(Storage):
                 f"{self.url}: on a cluster a batch is one session or one document, and this one has {len(batch)}: "
                 "commit them one by one, or use a single server"
             )
-        with self._usage:
+        with self._calls:
             return await self._grouping.commit(batch)
 
     async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
-        with self._usage:
+        with self._calls:
             return await cluster_listing.list_sessions(self._caller, self._keys, query, may_clean=not self._read_only)
 
     async def count_sessions(self, query: SessionQuery) -> int:
-        with self._usage:
+        with self._calls:
             return await cluster_listing.count_sessions(self._caller, self._keys, query, may_clean=not self._read_only)
 
     async def list_categories(self, prefix: str = "") -> list[str]:
-        with self._usage:
+        with self._calls:
             return await cluster_listing.list_categories(self._caller, self._keys, prefix)

@@ -55,36 +55,36 @@ class ValkeyEngine(Storage):
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
         self._check_writable()
         check_batch(batch)
-        with self._usage:
+        with self._calls:
             return await self._grouping.commit(batch) if batch else []
 
     async def commit_group(self, batches: Sequence[Sequence[Change]]) -> Results:
         self._check_writable()
-        with self._usage:
+        with self._calls:
             return await self._writer.make_all(batches)
 
     # -- reading
 
     async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
-        with self._usage:
+        with self._calls:
             return await listing.list_sessions(self._caller, self._keys, query, may_clean=not self._read_only)
 
     async def count_sessions(self, query: SessionQuery) -> int:
-        with self._usage:
+        with self._calls:
             return await listing.count_sessions(self._caller, self._keys, query, may_clean=not self._read_only)
 
     async def list_categories(self, prefix: str = "") -> list[str]:
-        with self._usage:
+        with self._calls:
             return await listing.list_categories(self._caller, self._keys, prefix)
 
     # -- watching
 
     async def change_cursor(self) -> str:
-        with self._usage:
+        with self._calls:
             return await watching.present_cursor(self._caller, self._keys)
 
     async def read_changes(
         self, after: str, *, session_id: str | None = None, user_id: str | None = None, limit: int = 500
     ) -> ChangePage:
-        with self._usage:
+        with self._calls:
             return await watching.read_changes(self._caller, self._keys, after, session_id, user_id, limit)

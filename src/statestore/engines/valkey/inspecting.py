@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from statestore.engines.inspecting import faults_of_id, faults_of_moments, faults_of_record
 from statestore.engines.valkey.keys import place_of
 from statestore.engines.valkey.reading import HEAD, metadata_text
-from statestore.errors import InvalidName, InvalidValue
 from statestore.jsontext import members
-from statestore.names import check_name, check_session_id, check_stored_category
-from statestore.records import AGENT, USER, decode_body
-from statestore.timestamps import nanoseconds
+from statestore.records import AGENT, USER
 
 _KINDS = {b"u": USER, b"a": AGENT, b"e": "event"}
 _COUNTS = (b"u", "users"), (b"a", "agents"), (b"e", "events")
@@ -56,21 +54,16 @@ def _is_above(text: bytes | None, number: int) -> bool:
 
 
 def _inspect_header(session_id: str, header: dict[str, bytes]) -> Iterator[str]:
-    try:
-        check_session_id(session_id)
-    except InvalidName as error:
-        yield f"its id breaks the naming rule: {error}"
+    yield from faults_of_id(session_id)
     missing = [name for name in ("id", "user", "created", "updated", "place", "version", "born") if name not in header]
     if missing:
         yield f"its header lacks {', '.join(missing)}"
         return
-    try:
-        nanoseconds(header["created"].decode())
-        place = place_of(nanoseconds(header["updated"].decode()))
-        if header["place"].decode() != place:
-            yield f"it is listed in a place that is not that of {_shown(header['updated'])}"
-    except (InvalidValue, UnicodeDecodeError) as error:
-        yield str(error)
+    yield from faults_of_moments(
+        _shown(header["created"]),
+        _shown(header["updated"]),
+        is_listed_right=lambda moment: place_of(moment) == _shown(header["place"]),
+    )
     if header["id"] != session_id.encode():
         yield f"its header says that it is {_shown(header['id'])!r}"
 
@@ -85,23 +78,5 @@ def _inspect_record(record: bytes, seqs: list[int]) -> Iterator[str]:
     if seqs and seq <= seqs[-1]:
         yield f"its record {seq} comes after {seqs[-1]}"
     seqs.append(seq)
-    try:
-        decode_body(_KINDS[letter], record[HEAD:])
-    except (msgspec.DecodeError, InvalidValue, RecursionError, UnicodeDecodeError) as error:
-        yield f"its record {seq} is not a record: {error}"
-
-
-def inspect_document(category: str, name: str, kind: str, body: bytes) -> Iterator[str]:
-    """All that is wrong with a document."""
-    try:
-        check_stored_category(category)
-        check_name(name)
-    except InvalidName as error:
-        yield f"its name breaks the naming rule: {error}"
-    try:
-        if kind == "json":
-            msgspec.json.decode(body)
-        if kind != "bin":
-            body.decode()
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        yield f"it is not {'JSON' if kind == 'json' else 'UTF-8'}: {error}"
+    for fault in faults_of_record(_KINDS[letter], record[HEAD:]):
+        yield f"record {seq}: {fault}"

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from statestore.engine import DocumentQuery
+from statestore.engines.calls import Calls
 from statestore.engines.valkey import reading
 from statestore.engines.valkey.address import Address
 from statestore.engines.valkey.calling import Caller
 from statestore.engines.valkey.keys import Keys
 from statestore.engines.valkey.scripts import OPEN
 from statestore.engines.valkey.surveying import Finding, mend, survey
-from statestore.engines.valkey.usage import TaskUsage
 from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, StoredSession
 
@@ -35,7 +35,7 @@ class Storage:
         self._create = create
         self._read_only = read_only
         self._is_durable = durability == "full"
-        self._usage = TaskUsage(self.url)
+        self._calls = Calls(self.url)
 
     @property
     def url(self) -> str:
@@ -51,7 +51,7 @@ class Storage:
         except BaseException:
             await self._caller.close()
             raise
-        self._usage.open()
+        self._calls.open()
 
     async def _look_at_server(self) -> None:
         """Refuse a server that is not what the URL says."""
@@ -74,7 +74,7 @@ class Storage:
 
     async def close(self) -> None:
         """Wait for calls under way, then let go of all connections."""
-        if await self._usage.close():
+        if await self._calls.close():
             await self._caller.close()
 
     def _check_writable(self) -> None:
@@ -85,28 +85,28 @@ class Storage:
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
     ) -> StoredSession | None:
         """One session, with the records that are asked for."""
-        with self._usage:
+        with self._calls:
             return await reading.read_session(self._caller, self._keys, session_id, after, before, last)
 
     async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
         """One document."""
-        with self._usage:
+        with self._calls:
             return await reading.get_document(self._caller, self._keys, category, name, kind)
 
     async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
         """What a category holds, by name, then kind."""
-        with self._usage:
+        with self._calls:
             return await reading.list_documents(self._caller, self._keys, query)
 
     async def check(self) -> list[Problem]:
         """Everything that is wrong with what is stored, and with how safely the server keeps it."""
-        with self._usage:
+        with self._calls:
             return [finding.problem async for finding in self._survey()]
 
     async def repair(self) -> list[Problem]:
         """List what no index knows, and remove entries of what is gone; what is stored is left as it is."""
         self._check_writable()
-        with self._usage:
+        with self._calls:
             return [await mend(self._caller, finding) async for finding in self._survey() if finding.remedy]
 
     def _survey(self) -> AsyncIterator[Finding]:

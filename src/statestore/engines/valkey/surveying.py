@@ -7,16 +7,16 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from statestore.engines.inspecting import KEPT, faults_of_document
 from statestore.engines.valkey.calling import Caller, Command
 from statestore.engines.valkey.cluster_listing import entries_to_add
-from statestore.engines.valkey.inspecting import inspect_document, inspect_session
+from statestore.engines.valkey.inspecting import inspect_session
 from statestore.engines.valkey.keys import PLACE_DIGITS, Keys
 from statestore.engines.valkey.planning import Listed
 from statestore.engines.valkey.scripts import CHECK
 from statestore.errors import StateStoreError
 from statestore.stored import Problem
 
-_KEPT: Final = "it is kept as it is; export what can be read, and mend it by hand"
 _REPAIR: Final = "repair() puts it right"
 _PAGE: Final = 1_000
 _SETTINGS: Final = ("appendonly", "appendfsync", "maxmemory", "maxmemory-policy")
@@ -90,7 +90,7 @@ async def _survey_sessions(caller: Caller, keys: Keys) -> AsyncIterator[Finding]
         if f"{base}:h" not in seen and not await caller.call("EXISTS", f"{base}:h"):
             where = f"session {keys.session_in(f'{base}:h')}"
             if any([await caller.call("EXISTS", f"{base}:{part}") for part in "rkm"]):  # it may expire right now
-                yield Finding(Problem(where, "it has records, keys or metadata, and no header", _KEPT))
+                yield Finding(Problem(where, "it has records, keys or metadata, and no header", KEPT))
 
 
 async def _survey_session(caller: Caller, keys: Keys, key: str) -> AsyncIterator[Finding]:
@@ -100,13 +100,13 @@ async def _survey_session(caller: Caller, keys: Keys, key: str) -> AsyncIterator
     try:
         pairs, records, metadata, seq_of_key, listed = await caller.run(CHECK, key, base, *at_hand)
     except StateStoreError as error:
-        yield Finding(Problem(where, f"it cannot be read: {error}", _KEPT))
+        yield Finding(Problem(where, f"it cannot be read: {error}", KEPT))
         return
     header = {pairs[at].decode(): pairs[at + 1] for at in range(0, len(pairs), 2)}
     if not header:
         return  # it was deleted meanwhile
     for what in inspect_session(session_id, header, records, metadata, seq_of_key):
-        yield Finding(Problem(where, what, _KEPT))
+        yield Finding(Problem(where, what, KEPT))
     place, user_id = header.get("place"), header.get("user")
     if place is None or user_id is None:
         return
@@ -138,7 +138,7 @@ async def _survey_indexes(caller: Caller, keys: Keys) -> AsyncIterator[Finding]:
             for session_id, entry, header in zip(ids, entries, headers, strict=True):
                 error = caller.explained(header)
                 if error is not None:
-                    yield Finding(Problem(f"session {session_id}", f"it cannot be read: {error}", _KEPT))
+                    yield Finding(Problem(f"session {session_id}", f"it cannot be read: {error}", KEPT))
                 elif (
                     not _is_true(keys, index, entry, *header) and await caller.call("ZSCORE", index, entry) is not None
                 ):
@@ -177,8 +177,8 @@ async def _survey_documents(caller: Caller, keys: Keys) -> AsyncIterator[Finding
             body = await caller.call("HGET", key, "body")
             if body is None:
                 continue  # it was deleted meanwhile
-            for what in inspect_document(category, name, kind, body):
-                yield Finding(Problem(where, what, _KEPT))
+            for what in faults_of_document(category, name, kind, body):
+                yield Finding(Problem(where, what, KEPT))
             to_list: list[Command] = [("ZADD", base, 0, f"{name}\0{kind}"), ("ZADD", keys.categories, 0, category)]
             if not await _is_listed(caller, to_list) and await caller.call("EXISTS", key):
                 yield Finding(Problem(where, "it is missing in listings", _REPAIR), to_list)

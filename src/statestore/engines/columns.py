@@ -1,0 +1,38 @@
+"""What the columns of a row engine hold: kinds of records as numbers, moments as what sorts the newest first."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from statestore.errors import InvalidValue
+from statestore.records import AGENT, USER, decode_body, kind_of
+
+EVENT: Final = "event"
+INT_MIN: Final = -(1 << 63)
+INT_MAX: Final = (1 << 63) - 1
+"""What fits into a column of whole numbers."""
+
+
+def kind_of_column(column: int) -> str:
+    """The kind of the records in a column; an event's own kind is in its body."""
+    return USER if column == 0 else AGENT if column == 1 else EVENT
+
+
+def kind_in(column: int, body: bytes) -> str:
+    """The kind of a record, an event's own one included."""
+    kind = kind_of_column(column)
+    if kind == EVENT:
+        with suppress(msgspec.DecodeError, InvalidValue):  # not an event: check() tells
+            return kind_of(decode_body(kind, body))
+    return kind
+
+
+def age_of(updated_ns: int) -> tuple[int, int]:
+    """What sorts the newest first: microseconds before 1970, and the nanoseconds beyond. Both fit into a column."""
+    age, rest = divmod(-updated_ns, 1000)
+    if age > INT_MAX:
+        return INT_MAX, 999
+    return (age, rest) if age >= INT_MIN else (INT_MIN, 0)

@@ -1,0 +1,25 @@
+"""SQL that lies in files beside the engine that owns it: named statements, and numbered steps of a schema."""
+
+from __future__ import annotations
+
+import os
+
+
+def named_statements(directory: str) -> dict[str, str]:
+    """The statements of ``queries.sql``, in which each begins with a line ``-- name:``."""
+    found: dict[str, str] = {}
+    for block in _read(directory, "queries.sql").split("-- name: ")[1:]:
+        name, _, statement = block.partition("\n")
+        found[name.strip()] = statement.strip().removesuffix(";")
+    return found
+
+
+def migration_steps(directory: str) -> list[str]:
+    """The steps in ``migrations/`` that lead from nothing to the present schema; the first one leads to version 1."""
+    names = sorted(name for name in os.listdir(os.path.join(directory, "migrations")) if name.endswith(".sql"))
+    return [_read(directory, "migrations", name) for name in names]
+
+
+def _read(*path: str) -> str:
+    with open(os.path.join(*path), encoding="utf-8") as file:
+        return file.read()
