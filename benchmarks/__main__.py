@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from benchmarks import files, importing, sqlite
+from benchmarks import files, importing, postgres, sqlite, valkey
 from benchmarks.timing import Result
 
 
@@ -16,6 +16,8 @@ def results() -> Iterator[Result]:
     yield from importing.run()
     yield from sqlite.run()
     yield from files.run()
+    yield from postgres.run()
+    yield from valkey.run()
 
 
 def main() -> int:
