@@ -11,7 +11,7 @@ _OFFERED_BY: Final = {
     "search_sessions": "sqlite:, postgresql: and file: do",
     "read_changes": "sqlite:, postgresql:, valkey: and file: do",
     "backup": "sqlite: does",
-    "repair": "valkey: does, on a cluster",
+    "repair": "file: and valkey: do",
 }
 
 

@@ -37,6 +37,7 @@ from statestore.engines.files.looking import Looker
 from statestore.engines.files.noting import LogState
 from statestore.engines.files.planning import Surveyor
 from statestore.engines.files.recovery import Recovery
+from statestore.engines.files.repairing import Repair
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.files.wording import index_words
 from statestore.engines.judging import check_batch
@@ -124,8 +125,7 @@ class FilesEngine:
     # -- writing ---------------------------------------------------------------------------------------------
 
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
-        if self._read_only:
-            raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
+        self._check_writable()
         check_batch(batch)
         if not batch:
             return []
@@ -134,6 +134,10 @@ class FilesEngine:
             if len(batch) == 1 and not isinstance(batch[0], DeleteCategory):
                 return [self._committer.commit_one(batch[0])]
             return self._batches.commit_all(batch)
+
+    def _check_writable(self) -> None:
+        if self._read_only:
+            raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -241,6 +245,12 @@ class FilesEngine:
             return self._log.use(catch_up_and_act)
 
     # -- caring ----------------------------------------------------------------------------------------------
+
+    async def repair(self) -> list[Problem]:
+        self._check_writable()
+        with self._reading():
+            self._recovery.clean_up()
+            return list(Repair(self._directory, self._sessions, self._locks).run())
 
     async def check(self) -> list[Problem]:
         with self._reading():

@@ -1,0 +1,76 @@
+"""Repairs: files that cannot be read are moved aside, where nobody stumbles over them. Nothing is deleted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from statestore.engines.files.directory import OWN, Directory, NotAFile
+from statestore.engines.files.documents import categories_below, document_kind, documents_in
+from statestore.engines.files.locks import Locks
+from statestore.engines.files.planning import Place
+from statestore.engines.files.seen import SUFFIX
+from statestore.engines.files.sessions import SessionFiles
+from statestore.engines.inspecting import faults_of_document
+from statestore.errors import CorruptSession
+from statestore.names import SESSIONS
+from statestore.stored import Problem
+
+ASIDE: Final = f"{OWN}/aside"
+
+
+class Repair:
+    """Looks at every file, and moves aside what is damaged, each under its lock."""
+
+    def __init__(self, directory: Directory, sessions: SessionFiles, locks: Locks) -> None:
+        self._directory = directory
+        self._sessions = sessions
+        self._locks = locks
+
+    def run(self) -> Iterator[Problem]:
+        """What was damaged, and where it lies now."""
+        with self._directory.category(SESSIONS) as fd:
+            names = sorted(os.listdir(fd)) if fd is not None else []
+        for name in names:
+            if name.endswith(SUFFIX):
+                yield from self._mend_session(name.removesuffix(SUFFIX))
+        for category in categories_below(self._directory, ""):
+            for info in documents_in(self._directory, category):
+                yield from self._mend_document(category, f"{info.name}.{info.kind}")
+
+    def _mend_session(self, session_id: str) -> Iterator[Problem]:
+        with self._locks.held(Place(SESSIONS, session_id + SUFFIX).stripe), self._directory.category(SESSIONS) as fd:
+            if fd is None:
+                return
+            try:
+                self._sessions.image_in(fd, session_id)
+            except CorruptSession as error:
+                yield self._moved(fd, SESSIONS, session_id + SUFFIX, str(error))
+
+    def _mend_document(self, category: str, file: str) -> Iterator[Problem]:
+        kind = document_kind(file)
+        assert kind is not None
+        name = file.removesuffix(f".{kind}")
+        with self._locks.held(Place(category, file).stripe), self._directory.category(category) as fd:
+            try:
+                found = None if fd is None else self._directory.read(fd, file, f"{category}/{file}")
+            except NotAFile:
+                return  # a link or a pipe: check() tells
+            if fd is None or found is None:
+                return
+            faults = [*faults_of_document(category, name, kind, found[0].joined())]
+            if faults and not faults[0].startswith("its name"):
+                yield self._moved(fd, category, file, faults[0])
+
+    def _moved(self, fd: int, category: str, file: str, what: str) -> Problem:
+        """Move a file aside; under another name if one of its name lies there already."""
+        with self._directory.category(f"{ASIDE}/{category}", create=True) as aside:
+            assert aside is not None
+            name, number = file, 1
+            while self._directory.stat(aside, name) is not None:
+                name, number = f"{file}.{number}", number + 1
+            os.rename(file, name, src_dir_fd=fd, dst_dir_fd=aside)
+            self._directory.flush_directory(aside)
+            self._directory.flush_directory(fd)
+        return Problem(f"{category}/{file}", what, f"it was moved to {ASIDE}/{category}/{name}")
