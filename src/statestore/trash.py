@@ -5,8 +5,8 @@ idempotency keys included.
 """
 
 from datetime import datetime
-from hashlib import sha256
 from typing import Final
+from zlib import crc32
 
 import msgspec
 from msgspec import Raw, Struct
@@ -41,8 +41,7 @@ class Trashed(Struct, frozen=True):
     @property
     def name(self) -> str:
         """What its documents are called: they sort by when they go."""
-        told = f"{self.session.id}\0{self.deleted_ns}".encode()
-        return f"{self.until_ns:021}-{sha256(told).hexdigest()[:16]}"
+        return f"{self.until_ns:021}-{self.deleted_ns:x}-{crc32(self.session.id.encode()):08x}"
 
     @classmethod
     def of(cls, stored: StoredSession, hours: int, now_ns: int) -> "Trashed":
