@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import logging
 import sys
-import tempfile
 import warnings
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import msgspec
 from rich.console import Console
 
 from benchmarks.peers import measuring, page, plot, table
+from benchmarks.peers.contests import CONTESTS
 
 
 def main() -> int:
@@ -23,7 +23,7 @@ def main() -> int:
     if options.source:
         measured = msgspec.json.decode(options.source.read_bytes(), type=measuring.Run)
     else:
-        measured = _measured(console)
+        measured = _measured(options.only or [*CONTESTS], console)
     table.show(measured, console)
     if options.json:
         options.json.write_bytes(msgspec.json.format(msgspec.json.encode(measured), indent=2))
@@ -40,14 +40,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write the plot of append cost, an SVG")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the page with table, plot and notes")
     parser.add_argument("--from", type=Path, metavar="FILE", dest="source", help="figures of an earlier --json: no run")
+    parser.add_argument("--only", action="append", choices=CONTESTS, help="measure on this engine; may be repeated")
     return parser.parse_args()
 
 
-def _measured(console: Console) -> measuring.Run:
+def _measured(engines: list[str], console: Console) -> measuring.Run:
     warnings.simplefilter("ignore")  # the peers' own deprecations are not ours to show
     logging.disable(logging.CRITICAL)
-    with tempfile.TemporaryDirectory(prefix="statestore-peers-") as place, console.status("starting") as status:
-        return asyncio.run(measuring.run(Path(place), status.update))
+    with console.status("starting") as status:
+        return asyncio.run(measuring.run([CONTESTS[engine] for engine in engines], status.update))
 
 
 if __name__ == "__main__":

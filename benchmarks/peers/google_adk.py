@@ -1,4 +1,4 @@
-"""google-adk: the service that its ``sqlite:`` URLs stand for, and the one for any database."""
+"""google-adk: the service that its ``sqlite:`` URLs stand for, and the one for any database, here on two."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai.types import Content, Part
 from sqlalchemy import text
 
-from benchmarks.peers.peer import described
+from benchmarks.peers.peer import described, flushing_of_postgres
 
 _APP, _USER = "app", "user"
+Place = TypeVar("Place")
 S = TypeVar("S", SqliteSessionService, DatabaseSessionService)
 
 
-class _Adk(Generic[S]):
+class _Adk(Generic[Place, S]):
     """Both services: an exchange is two events, each appended in a transaction of its own."""
 
     package = "google-adk"
     _service: S
 
-    async def open(self, directory: Path) -> None:
+    async def open(self, place: Place) -> None:
         self._sessions: dict[str, Session] = {}
-        self._service = self._made(directory / "adk.db")
+        self._service = self._made(place)
 
     async def append(self, session: str, user_text: str, agent_text: str) -> None:
         if session not in self._sessions:
@@ -53,13 +54,13 @@ class _Adk(Generic[S]):
         await self._service.close()
 
     @abstractmethod
-    def _made(self, file: Path) -> S: ...
+    def _made(self, place: Place) -> S: ...
 
     @abstractmethod
     async def _ask(self, statement: str) -> object: ...
 
 
-class AdkSqlite(_Adk[SqliteSessionService]):
+class AdkSqlite(_Adk[Path, SqliteSessionService]):
     """What ``adk web`` and ``sqlite:`` URLs use."""
 
     name = "google-adk, sqlite"
@@ -69,8 +70,8 @@ class AdkSqlite(_Adk[SqliteSessionService]):
         " connection for each call."
     )
 
-    def _made(self, file: Path) -> SqliteSessionService:
-        return SqliteSessionService(str(file))
+    def _made(self, place: Path) -> SqliteSessionService:
+        return SqliteSessionService(str(place / "adk.db"))
 
     async def _ask(self, statement: str) -> object:
         async with self._service._get_db_connection() as connection, connection.execute(statement) as cursor:
@@ -78,15 +79,37 @@ class AdkSqlite(_Adk[SqliteSessionService]):
         return row[0] if row else None
 
 
-class AdkDatabase(_Adk[DatabaseSessionService]):
+class _AdkDatabase(_Adk[Place, DatabaseSessionService]):
     """What its documentation shows for a database of one's own."""
 
     name = "google-adk, database"
-    used = "DatabaseSessionService('sqlite+aiosqlite:///…'), which keeps a pool of connections. The same calls."
-
-    def _made(self, file: Path) -> DatabaseSessionService:
-        return DatabaseSessionService(f"sqlite+aiosqlite:///{file}")
 
     async def _ask(self, statement: str) -> object:
         async with self._service.db_engine.connect() as connection:
             return (await connection.execute(text(statement))).scalar()
+
+
+class AdkDatabase(_AdkDatabase[Path]):
+    """On SQLite."""
+
+    used = "DatabaseSessionService('sqlite+aiosqlite:///…'), which keeps a pool of connections. The same calls."
+
+    def _made(self, place: Path) -> DatabaseSessionService:
+        return DatabaseSessionService(f"sqlite+aiosqlite:///{place / 'adk.db'}")
+
+
+class AdkPostgres(_AdkDatabase[str]):
+    """On PostgreSQL."""
+
+    used = (
+        "DatabaseSessionService('postgresql+asyncpg://…'). append_event for each of the two messages, in a transaction"
+        " of its own that reads the session and two states first; get_session; list_sessions has no limit, so all are"
+        " listed and the newest taken. It orders events by the clock of whoever appends them, and pings a connection"
+        " before each use."
+    )
+
+    def _made(self, place: str) -> DatabaseSessionService:
+        return DatabaseSessionService(place.replace("postgresql:", "postgresql+asyncpg:", 1))
+
+    async def durability(self) -> str:
+        return await flushing_of_postgres(self._ask)

@@ -1,4 +1,4 @@
-"""The run: every store does the same work in the same process, turn by turn in a shuffled order."""
+"""The run: in each contest, every store does the same work in one process, turn by turn in a shuffled order."""
 
 from __future__ import annotations
 
@@ -12,32 +12,23 @@ import random
 import re
 import sqlite3
 import statistics
+import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from benchmarks.peers.contests import LENGTHS, Contest
 from benchmarks.peers.peer import FillingPeer, Peer, Reply, T
 
-MODULES = {
-    "bare": ("Bare",),
-    "ours": ("AsyncOurs", "PlainOurs"),
-    "openai_agents": ("OpenAIAgents",),
-    "google_adk": ("AdkSqlite", "AdkDatabase"),
-    "langgraph_sqlite": ("LangGraph",),
-    "strands_files": ("Strands",),
-    "langchain_sql": ("LangChain",),
-    "agno_sqlite": ("Agno",),
-    "llama_index_sql": ("LlamaIndex",),
-}
-LENGTHS = (10, 30, 100, 300, 1000)
 APPENDS, LOADS, LISTINGS = 58, 10, 15
 WARM_TURNS = 2
 TASKS, EXCHANGES_PER_TASK, ROUNDS = 64, 5, 3
@@ -64,12 +55,24 @@ class Figures(msgspec.Struct):
     errors: dict[str, str] = {}
 
 
+class Result(msgspec.Struct):
+    """All figures of one contest."""
+
+    engine: str
+    about: str
+    stores: list[Figures]
+
+
 class Run(msgspec.Struct):
     """All figures of one run, and where they come from."""
 
     date: str
     machine: str
-    stores: list[Figures]
+    contests: list[Result]
+
+    @property
+    def stores(self) -> Iterator[Figures]:
+        return (store for contest in self.contests for store in contest.stores)
 
 
 class _Entry:
@@ -96,18 +99,37 @@ Tell = Callable[[str], None]
 """Is told what is being done now."""
 
 
-async def run(place: Path, tell: Tell) -> Run:
-    """Measure everything in directories below this one."""
+async def run(contests: Sequence[Contest], tell: Tell) -> Run:
+    """Measure everything. All stores are imported first: what is measured is what was there when the run began."""
+    tell("importing")
+    made = [[entry for module in contest.modules.items() for entry in _made(*module)] for contest in contests]
+    results = [
+        await _held(contest, entries, lambda words, engine=contest.engine: tell(f"{engine}: {words}"))
+        for contest, entries in zip(contests, made, strict=True)
+    ]
+    return Run(datetime.now(UTC).strftime("%Y-%m-%d"), _machine(), results)
+
+
+async def _held(contest: Contest, made: list[_Entry], tell: Tell) -> Result:
+    """One contest. If its server does not start, every row tells why."""
     tell("opening")
-    made = [made for module, names in MODULES.items() for made in _made(module, names)]
-    entries = [entry for entry in made if await _opened(entry, place / entry.figures.name)]
-    await _measure_append(entries, tell)
-    await _measure_load(entries, tell)
-    await _measure_together(entries, tell)
-    for entry in entries:
-        await _attempt(entry, "close", entry.peer.close)
-    await _measure_listing(entries, place / "listing", tell)
-    return Run(datetime.now(UTC).strftime("%Y-%m-%d"), _machine(place), [entry.figures for entry in made])
+    result = Result(contest.engine, "", [entry.figures for entry in made])
+    with ExitStack() as stack:
+        try:
+            ground = stack.enter_context(contest.ground())
+        except Exception as error:  # noqa: BLE001 - the table shows it
+            for entry in made:
+                entry.failed("open", error)
+            return result
+        result.engine, result.about = ground.engine, ground.about
+        entries = [entry for entry in made if await _opened(entry, ground.fresh)]
+        await _measure_append(entries, contest.lengths, tell)
+        await _measure_load(entries, tell)
+        await _measure_together(entries, tell)
+        for entry in entries:
+            await _attempt(entry, "close", entry.peer.close)
+        await _measure_listing(entries, ground.fresh, tell)
+    return result
 
 
 def _made(module: str, names: tuple[str, ...]) -> Iterator[_Entry]:
@@ -133,13 +155,12 @@ def _version(package: str) -> str:
         return "?"
 
 
-async def _opened(entry: _Entry, directory: Path) -> bool:
+async def _opened(entry: _Entry, fresh: Callable[[], Any]) -> bool:
     if entry.figures.errors:
         return False
 
     async def open_and_use() -> str:
-        os.makedirs(directory)
-        await _reply(entry.peer.open(directory))
+        await _reply(entry.peer.open(fresh()))
         await _reply(entry.peer.append("first", *TEXTS))
         return await _reply(entry.peer.durability())
 
@@ -198,10 +219,10 @@ async def _fill(entry: _Entry, sessions: list[str], exchanges: int) -> None:
             await _reply(entry.peer.append(session, *TEXTS))
 
 
-async def _measure_append(entries: list[_Entry], tell: Tell) -> None:
+async def _measure_append(entries: list[_Entry], lengths: Sequence[int], tell: Tell) -> None:
     jobs: list[_Job] = []
     for entry in entries:
-        for length in LENGTHS:
+        for length in lengths:
             work = f"append {length}"
             tell(f"{work}: filling {entry.figures.name}")
             count = -(-(APPENDS + WARM_TURNS) // _appends_to_each(length))
@@ -210,7 +231,7 @@ async def _measure_append(entries: list[_Entry], tell: Tell) -> None:
     tell("append")
     medians = await _in_turns(jobs, APPENDS, warm=WARM_TURNS)
     for entry in entries:
-        costs = {length: medians.get((entry.figures.name, f"append {length}")) for length in LENGTHS}
+        costs = {length: medians.get((entry.figures.name, f"append {length}")) for length in lengths}
         entry.figures.append = {length: cost for length, cost in costs.items() if cost is not None}
 
 
@@ -304,12 +325,12 @@ def _append_several_plainly(peer: Peer, session: str) -> Stored:
     return EXCHANGES_PER_TASK, None
 
 
-async def _measure_listing(entries: list[_Entry], place: Path, tell: Tell) -> None:
+async def _measure_listing(entries: list[_Entry], fresh: Callable[[], Any], tell: Tell) -> None:
     """In stores of their own, that hold so many sessions and no other."""
     listing: list[_Entry] = []
     for entry in entries:
         tell(f"list: filling {entry.figures.name}")
-        if await _attempt(entry, "list", lambda entry=entry: _filled_for_listing(entry, place)):
+        if await _attempt(entry, "list", lambda entry=entry: _filled_for_listing(entry, fresh())):
             listing.append(entry)
 
     async def list_newest(entry: _Entry, _: int) -> float:
@@ -326,11 +347,9 @@ async def _measure_listing(entries: list[_Entry], place: Path, tell: Tell) -> No
         await _attempt(entry, "close", entry.peer.close)
 
 
-async def _filled_for_listing(entry: _Entry, place: Path) -> bool:
+async def _filled_for_listing(entry: _Entry, place: Any) -> bool:
     """A fresh store with all its sessions; False: it has no listing."""
-    directory = place / entry.figures.name
-    os.makedirs(directory)
-    await _reply(entry.peer.open(directory))
+    await _reply(entry.peer.open(place))
     await _reply(entry.peer.append("session-0", *TEXTS))
     if await _reply(cast(Reply[int | None], entry.peer.list_newest(NEWEST))) is None:
         await _reply(entry.peer.close())
@@ -340,12 +359,12 @@ async def _filled_for_listing(entry: _Entry, place: Path) -> bool:
     return True
 
 
-def _machine(place: Path) -> str:
+def _machine() -> str:
     """General words: what a figure depends on."""
     return ", ".join(
         (
             f"{os.cpu_count()} cores",
-            f"{platform.system()} on {_file_system(place)}",
+            f"{platform.system()} on {_file_system(Path(tempfile.gettempdir()))}",
             f"Python {platform.python_version()}",
             f"SQLite {sqlite3.sqlite_version}",
         )

@@ -1,36 +1,31 @@
-"""openai-agents: ``SQLiteSession``, an object for each session."""
+"""openai-agents: what its sessions share, and ``SQLiteSession``, an object for each session."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from agents import SQLiteSession
+from agents.memory import Session
 
 from benchmarks.peers.peer import pragmas
 
+S = TypeVar("S", bound=Session)
 
-class OpenAIAgents:
-    """Every session's object is kept, with a connection in each thread that may serve it."""
 
-    name = "openai-agents"
+class Sessions(Generic[S]):
+    """Every session's object is kept."""
+
     package = "openai-agents"
-    used = (
-        "SQLiteSession(session_id, db_path), all on one file. One object for a session, kept open; it opens a"
-        " connection in each thread of the loop's pool, which is done before anything is timed. add_items with both"
-        " messages; get_items. It does not list sessions."
-    )
-
-    async def open(self, directory: Path) -> None:
-        self._file = directory / "sessions.db"
-        self._sessions: dict[str, SQLiteSession] = {}
+    _sessions: dict[str, S]
 
     async def append(self, session: str, user_text: str, agent_text: str) -> None:
         if session not in self._sessions:
-            self._sessions[session] = SQLiteSession(session, self._file)
-            await _warmed(self._sessions[session])
+            self._sessions[session] = await self._made(session)
         await self._sessions[session].add_items(
             [{"role": "user", "content": user_text}, {"role": "assistant", "content": agent_text}]
         )
@@ -40,6 +35,29 @@ class OpenAIAgents:
 
     def list_newest(self, count: int) -> None:
         return None
+
+    @abstractmethod
+    async def _made(self, session: str) -> S: ...
+
+
+class OpenAIAgents(Sessions[SQLiteSession]):
+    """A session has a connection in each thread that may serve it."""
+
+    name = "openai-agents"
+    used = (
+        "SQLiteSession(session_id, db_path), all on one file. One object for a session, kept open; it opens a"
+        " connection in each thread of the loop's pool, which is done before anything is timed. add_items with both"
+        " messages; get_items. It does not list sessions."
+    )
+
+    async def open(self, directory: Path) -> None:
+        self._file = directory / "sessions.db"
+        self._sessions = {}
+
+    async def _made(self, session: str) -> SQLiteSession:
+        made = SQLiteSession(session, self._file)
+        await _warmed(made)
+        return made
 
     async def durability(self) -> str:
         with SQLiteSession("any", self._file)._locked_connection() as connection:

@@ -1,9 +1,10 @@
-"""statestore, both faces."""
+"""statestore: the asynchronous face on any engine, and both faces on SQLite."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from pathlib import Path
-from typing import cast
+from typing import Generic, TypeVar, cast
 
 from benchmarks.peers.peer import pragmas
 from statestore import AgentResponse, AsyncStateStore, StateStore, UserMessage
@@ -11,27 +12,26 @@ from statestore.engine import Engine
 from statestore.engines.sqlite.engine import SqliteEngine
 from statestore.opening import engine_for
 
-URL = "sqlite:{directory}/state.db"
-"""Which engine is measured."""
-SCHEME = URL.partition(":")[0]
+Place = TypeVar("Place")
+
+
+def _sqlite_url(directory: Path) -> str:
+    return f"sqlite:{directory}/state.db"
 
 
 def _durability(engine: Engine) -> str:
-    if not hasattr(engine, "_pool"):
-        return "flushed, renamed"
     with cast(SqliteEngine, engine)._pool.connection() as connection:
         return pragmas(lambda statement: connection.execute(statement).fetchone())
 
 
-class AsyncOurs:
-    """The asynchronous face."""
+class AsyncFace(Generic[Place]):
+    """The asynchronous face, on the engine of a URL."""
 
     name = "statestore"
     package = "statestore"
-    used = f"AsyncStateStore.open('{SCHEME}:…'): append of both messages, load_session, list_sessions(limit=50)."
 
-    async def open(self, directory: Path) -> None:
-        self._engine = engine_for(URL.format(directory=directory))
+    async def open(self, place: Place) -> None:
+        self._engine = engine_for(self._url(place))
         self._store = await AsyncStateStore.open(self._engine)
         self._known: set[str] = set()
 
@@ -48,11 +48,23 @@ class AsyncOurs:
     async def list_newest(self, count: int) -> int:
         return len(await self._store.list_sessions(limit=count))
 
-    async def durability(self) -> str:
-        return _durability(self._engine)
-
     async def close(self) -> None:
         await self._store.close()
+
+    @abstractmethod
+    def _url(self, place: Place) -> str: ...
+
+
+class AsyncOurs(AsyncFace[Path]):
+    """One SQLite file."""
+
+    used = "AsyncStateStore.open('sqlite:…'): append of both messages, load_session, list_sessions(limit=50)."
+
+    def _url(self, place: Path) -> str:
+        return _sqlite_url(place)
+
+    async def durability(self) -> str:
+        return _durability(self._engine)
 
 
 class PlainOurs:
@@ -63,7 +75,7 @@ class PlainOurs:
     used = "StateStore on the same engine: the same methods, without an event loop."
 
     def open(self, directory: Path) -> None:
-        self._engine = engine_for(URL.format(directory=directory))
+        self._engine = engine_for(_sqlite_url(directory))
         self._store = StateStore.open(self._engine)
         self._known: set[str] = set()
 

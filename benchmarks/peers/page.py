@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from benchmarks.peers.contests import LENGTHS
 from benchmarks.peers.measuring import (
     APPENDS,
     EXCHANGES_PER_TASK,
-    LENGTHS,
     LISTINGS,
     LOADS,
     NEWEST,
     ROUNDS,
     SESSIONS,
     TASKS,
+    Result,
     Run,
 )
 from benchmarks.peers.table import COLUMNS, WORDS, cells, remarks
@@ -29,31 +30,29 @@ def written(run: Run, page: Path, plot: Path | None) -> str:
         "What stores of sessions cost that agent frameworks ship with, and what statestore costs, for the same work in"
         " the same process. This page is written by the command that measures:",
         f"```sh\n{COMMAND}\n```",
-        f"It installs the peers into an environment of its own and takes about six minutes. Last run: {run.date},"
-        f" {run.machine}.",
-        *_table(run),
+        f"It installs the peers and the servers into an environment of its own and takes about ten minutes. Last run:"
+        f" {run.date}, {run.machine}.",
+        "Medians. A dash: it does not offer that. Compare rows of one table: on a machine that does other work, figures"
+        " of two runs may differ by half.",
+        *(part for contest in run.contests for part in _table(contest)),
         *_work(),
-        *_picture(page, plot),
+        *_picture(run, page, plot),
         *_notes(run),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _table(run: Run) -> list[str]:
+def _table(contest: Result) -> list[str]:
     def row(cells: list[str]) -> str:
         return f"| {' | '.join(cells)} |"
 
     marks = ["---" if number < WORDS else "---:" for number in range(len(COLUMNS))]
-    rows = [cells(store) for store in run.stores]
+    rows = [cells(store) for store in contest.stores]
     ours = [[f"**{cell}**" for cell in cells] if cells[0].startswith("statestore") else cells for cells in rows]
     table = "\n".join(row([cell.replace("*", r"\*") if "**" not in cell else cell for cell in cells]) for cells in ours)
-    marked = [remark.replace("*", r"\*") for remark in remarks(run)]
-    legend = (
-        "Medians. A dash: it does not offer that. Durability is the journal mode and `synchronous` of the connection"
-        " as the store opens it: with FULL a commit is flushed before it returns. Compare rows of one run: on a machine"
-        " that does other work, figures of two runs may differ by half."
-    )
-    return [f"{row(list(COLUMNS))}\n{row(marks)}\n{table}", *marked, legend]
+    marked = [remark.replace("*", r"\*") for remark in remarks(contest)]
+    about = [contest.about] if contest.about else []
+    return [f"## On {contest.engine}", *about, f"{row(list(COLUMNS))}\n{row(marks)}\n{table}", *marked]
 
 
 def _work() -> list[str]:
@@ -77,13 +76,17 @@ def _work() -> list[str]:
     ]
 
 
-def _picture(page: Path, plot: Path | None) -> list[str]:
+def _picture(run: Run, page: Path, plot: Path | None) -> list[str]:
     if plot is None:
         return []
     link = Path(os.path.relpath(plot, page.parent)).as_posix()
-    return ["## As a session grows", f"![The cost of one append against the length of the session]({link})"]
+    place = f"On {run.contests[0].engine}:"
+    return ["## As a session grows", place, f"![The cost of one append against the length of the session]({link})"]
 
 
 def _notes(run: Run) -> list[str]:
-    notes = [f"- **{store.name}** ({store.face}). {store.used}" for store in run.stores if store.used]
-    return ["## How each was used", "As it ships, with no setting changed.", "\n".join(notes)]
+    parts = ["## How each was used", "As it ships, with no setting changed."]
+    for contest in run.contests:
+        notes = [f"- **{store.name}** ({store.face}). {store.used}" for store in contest.stores if store.used]
+        parts += [f"### On {contest.engine}", "\n".join(notes)]
+    return parts

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import ClassVar, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, ClassVar, Protocol, TypeVar
 
 T = TypeVar("T")
 Reply = T | Awaitable[T]
@@ -20,7 +19,9 @@ class Peer(Protocol):
     used: ClassVar[str]
     """How it was used, for the notes."""
 
-    def open(self, directory: Path) -> Reply[None]: ...
+    def open(self, place: Any, /) -> Reply[None]:
+        """Begin in an empty place of the contest's ground: a directory, or the URL of a database."""
+        ...
 
     def append(self, session: str, user_text: str, agent_text: str) -> Reply[None]:
         """Store one exchange, as durably as this store ships. The first one makes the session."""
@@ -35,7 +36,7 @@ class Peer(Protocol):
         ...
 
     def durability(self) -> Reply[str]:
-        """Journal mode and ``synchronous`` as its own connection tells them, or a few words where there is none."""
+        """What its own connection tells of journals and flushing, or a few words where there is none."""
         ...
 
     def close(self) -> Reply[None]: ...
@@ -59,3 +60,13 @@ def described(journal_mode: object, synchronous: object) -> str:
     """Journal mode and flushing as SQLite names them."""
     level = _SYNCHRONOUS.get(synchronous, synchronous) if isinstance(synchronous, int) else synchronous
     return f"{str(journal_mode).upper()}, {level}"
+
+
+async def flushing_of_postgres(ask: Callable[[str], Awaitable[object]]) -> str:
+    """The durability of one PostgreSQL connection, in words."""
+    return f"fsync {await ask('SHOW fsync')}, synchronous_commit {await ask('SHOW synchronous_commit')}"
+
+
+def flushing_of_valkey(settings: Mapping[Any, Any]) -> str:
+    """The durability of a Valkey server, in words."""
+    return f"appendonly {settings['appendonly']}, appendfsync {settings['appendfsync']}"

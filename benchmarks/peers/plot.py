@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from html import escape
 from itertools import pairwise
 
-from benchmarks.peers.measuring import LENGTHS, Figures, Run
+from benchmarks.peers.contests import LENGTHS
+from benchmarks.peers.measuring import Figures, Run
 
 WIDTH, HEIGHT = 860, 500
 LEFT, RIGHT, TOP, BOTTOM = 78, 640, 74, 440
@@ -32,8 +33,8 @@ class _Line:
 
 
 def drawn(run: Run) -> str:
-    """The picture of a run."""
-    stores = [store for store in run.stores if store.append]
+    """The picture of a run's first contest."""
+    stores = [store for store in run.contests[0].stores if store.append]
     costs = [cost * 1e6 for store in stores for cost in store.append.values()]
     bottom, top = min(costs) / 1.6, max(costs) * 1.4
     lines = [_Line(store, OTHERS[number % len(OTHERS)], top, bottom) for number, store in enumerate(stores)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.peers.measuring import LENGTHS, NEWEST, ROUNDS, SESSIONS, TASKS, Figures, Run
+from benchmarks.peers.contests import LENGTHS
+from benchmarks.peers.measuring import NEWEST, ROUNDS, SESSIONS, TASKS, Figures, Result, Run
 
 COLUMNS = (
     "store",
@@ -43,27 +44,28 @@ def _cell(store: Figures, work: str, figure: str | float | None) -> str:
     return str(figure) if figure else "-"
 
 
-def remarks(run: Run) -> list[str]:
+def remarks(contest: Result) -> list[str]:
     """What the table has marked: tasks that failed, and why something is missing."""
     marked = [
         f"* {store.name}: {store.failed_tasks} of {TASKS * (ROUNDS + 1)} tasks failed,"
         f" the first with {store.failed_because}"
-        for store in run.stores
+        for store in contest.stores
         if store.failed_tasks
     ]
     return marked + [
-        f"error: {store.name}, {work}: {reason}" for store in run.stores for work, reason in store.errors.items()
+        f"error: {store.name}, {work}: {reason}" for store in contest.stores for work, reason in store.errors.items()
     ]
 
 
 def show(run: Run, console: Console) -> None:
-    """Print it."""
-    view = Table(title=f"The same work on each, turn by turn ({run.machine})")
-    for number, column in enumerate(COLUMNS):
-        view.add_column(column, justify="left" if number < WORDS else "right", no_wrap=number < WORDS)
-    for store in run.stores:
-        is_ours = store.name.startswith("statestore")
-        view.add_row(*cells(store), style="bold" if is_ours else "red" if store.errors else None)
-    console.print(view)
-    for remark in remarks(run):
-        console.print(remark, markup=False, highlight=False)
+    """Print it, a table for each contest."""
+    for contest in run.contests:
+        view = Table(title=f"{contest.engine}: the same work on each, turn by turn ({run.machine})")
+        for number, column in enumerate(COLUMNS):
+            view.add_column(column, justify="left" if number < WORDS else "right", no_wrap=number < WORDS)
+        for store in contest.stores:
+            is_ours = store.name.startswith("statestore")
+            view.add_row(*cells(store), style="bold" if is_ours else "red" if store.errors else None)
+        console.print(view)
+        for remark in remarks(contest):
+            console.print(remark, markup=False, highlight=False)
