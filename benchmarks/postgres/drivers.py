@@ -21,7 +21,19 @@ from statestore.engines.postgres.statements import SQL
 SESSIONS = 64
 SETTINGS = {"search_path": SCHEMA, "plan_cache_mode": "force_generic_plan"}
 TYPES = (
-    *("uuid", "boolean", "text[]", "text[]", "text[]", "bigint[]", "smallint[]", "text[]", "text[]", "text[]"),
+    *(
+        "uuid",
+        "boolean",
+        "double precision",
+        "text[]",
+        "text[]",
+        "text[]",
+        "bigint[]",
+        "smallint[]",
+        "text[]",
+        "text[]",
+        "text[]",
+    ),
     *("bigint[]", "bigint[]", "bigint[]", "bigint[]", "bytea[]", "bigint[]", "bigint[]", "smallint[]", "bytea[]"),
 )
 PSYCOPG_APPEND = f"SELECT append_to_sessions({', '.join(f'%s::{name}' for name in TYPES)})"
@@ -35,7 +47,7 @@ def arguments(sessions: int, exchanges: int = 1) -> list[Any]:
         ChangeSession(f"session-{number}", "2026-01-01T00:00:00Z", append=APPENDED * exchanges)
         for number in range(sessions)
     ]
-    return [uuid4(), False, *map(list, plain_arguments(changes, [new_version() for _ in changes]))]
+    return [uuid4(), False, None, *map(list, plain_arguments(changes, [new_version() for _ in changes]))]
 
 
 async def measure(url: str) -> None:

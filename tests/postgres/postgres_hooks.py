@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
-from servers.postgres import sql
+from servers.postgres import PostgresServer, sql
 from statestore import StateStore
 
 
@@ -37,3 +42,21 @@ def said(store: StateStore, session_id: str) -> list[str]:
     session = store.load_session(session_id)
     assert session is not None
     return [message.content for message in session.user_messages]
+
+
+@contextmanager
+def server_stopped(server: PostgresServer) -> Iterator[None]:
+    """A server that is silent for as long as the block lasts, and then goes on where it was."""
+    _signal(server, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        _signal(server, signal.SIGCONT)
+
+
+def _signal(server: PostgresServer, number: signal.Signals) -> None:
+    postmaster = int((server.data / "postmaster.pid").read_text().splitlines()[0])
+    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+    for process in (postmaster, *map(int, children)):
+        with suppress(ProcessLookupError):  # a connection that ended just now
+            os.kill(process, number)

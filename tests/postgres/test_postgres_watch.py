@@ -32,7 +32,9 @@ async def _append_through(connection: Any, change: ChangeSession) -> None:
     """What an engine does, in a transaction that is not over yet."""
     from uuid import uuid4
 
-    await connection.fetchval(SQL["append_to_sessions"], uuid4(), False, *plain_arguments([change], [new_version()]))
+    await connection.fetchval(
+        SQL["append_to_sessions"], uuid4(), False, None, *plain_arguments([change], [new_version()])
+    )
 
 
 async def _told(engine: Engine, after: str) -> tuple[list[tuple[str, int | None]], str]:

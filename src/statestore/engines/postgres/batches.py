@@ -21,7 +21,7 @@ from statestore.engine import (
     PutDocument,
 )
 from statestore.engines.columns import age_of
-from statestore.engines.postgres.places import check_seq, fitted
+from statestore.engines.postgres.places import check_seq, fitted, is_storable
 from statestore.errors import InvalidValue
 from statestore.records import column_of
 from statestore.timestamps import nanoseconds
@@ -142,8 +142,14 @@ def _columns(rows: Sequence[tuple[Any, ...]], count: int) -> list[Sequence[Any]]
     return list(zip(*rows, strict=True)) if rows else [()] * count
 
 
+_NEVER_GIVEN: Final = ""
+
+
 def _text(version: object) -> str | None:
-    return None if version is None else str(version)
+    if version is None:
+        return None
+    text = str(version)
+    return text if is_storable(text) else _NEVER_GIVEN
 
 
 # -- Anything else
@@ -159,8 +165,8 @@ def arguments(batches: Sequence[Batch], versions: Iterable[str]) -> list[Sequenc
             name = _name_of(change)
             if name is not None:
                 locks.add(crc32(name.encode()) % NAMES)
-            changes.append((number, len(batch), *_row(change, version, len(changes) + 1, sent)))
-    return [sorted(locks), *_columns(changes, 29), *sent.columns()]
+            changes.append((number, len(batch), *_row(change, version, sent)))
+    return [sorted(locks), *_columns(changes, 33), *sent.columns()]
 
 
 def _name_of(change: Change) -> str | None:
@@ -168,6 +174,9 @@ def _name_of(change: Change) -> str | None:
     if isinstance(change, ChangeSession):
         return None if change.create is None else f"session {change.id}"
     return f"document {change.category} {change.name}" if isinstance(change, PutDocument) else None
+
+
+_Range = tuple[int, int]
 
 
 class _Sent:
@@ -178,20 +187,24 @@ class _Sent:
         self.fields: list[tuple[Any, ...]] = []
         self.metadata: list[tuple[Any, ...]] = []
 
-    def add(self, change: ChangeSession, index: int) -> tuple[int, int]:
-        """Take a change's; the first and the last of its records, counted from 1."""
-        first = len(self.records) + 1
+    def add(self, change: ChangeSession) -> tuple[_Range, _Range, _Range]:
+        """Take a change's; the first and the last of each, counted from 1."""
+        before = self._counts()
         self.records += [
             (column_of(record.kind), record.body, record.key, record.seq, _encoded(record.opening))
             for record in change.append
         ]
-        self.fields += [(index, name, _encoded(value)) for name, value in change.set_fields.items()]
-        self.metadata += [(index, key, _encode(key) + b":" + value) for key, value in change.set_metadata.items()]
-        self.metadata += [(index, key, None) for key in change.unset_metadata]
-        return first, len(self.records)
+        self.fields += [(name, _encoded(value)) for name, value in change.set_fields.items()]
+        self.metadata += [(key, _encode(key) + b":" + value) for key, value in change.set_metadata.items()]
+        self.metadata += [(key, None) for key in change.unset_metadata]
+        records, fields, members = zip(before, self._counts(), strict=True)
+        return (records[0] + 1, records[1]), (fields[0] + 1, fields[1]), (members[0] + 1, members[1])
+
+    def _counts(self) -> tuple[int, int, int]:
+        return len(self.records), len(self.fields), len(self.metadata)
 
     def columns(self) -> list[Sequence[Any]]:
-        return [*_columns(self.records, 5), *_columns(self.fields, 3), *_columns(self.metadata, 3)]
+        return [*_columns(self.records, 5), *_columns(self.fields, 2), *_columns(self.metadata, 2)]
 
 
 def _encoded(text: str | None) -> bytes | None:
@@ -199,9 +212,10 @@ def _encoded(text: str | None) -> bytes | None:
 
 
 _NO_RECORDS: Final = (0, 1, 0, 0, 0, 0, 0, None)
+_NO_HEADER: Final = (False, 1, 0, 1, 0)
 
 
-def _row(change: Change, version: str, index: int, sent: _Sent) -> tuple[Any, ...]:
+def _row(change: Change, version: str, sent: _Sent) -> tuple[Any, ...]:
     """The properties of a change, from ``what`` on."""
     if isinstance(change, DeleteCategory):
         return (4, change.category, None, None, None, version, *_nothing_required(), *_no_session())
@@ -215,7 +229,7 @@ def _row(change: Change, version: str, index: int, sent: _Sent) -> tuple[Any, ..
         case DeleteDocument(category, name, kind):
             return (3, category, name, kind, None, version, *required, *_no_session())
         case ChangeSession():
-            return (*_session_row(change, version, required), *_records_row(change, index, sent), _is_header(change))
+            return (*_session_row(change, version, required), *_content_row(change, sent))
 
 
 def _nothing_required() -> tuple[Any, ...]:
@@ -223,7 +237,7 @@ def _nothing_required() -> tuple[Any, ...]:
 
 
 def _no_session() -> tuple[Any, ...]:
-    return (*(None,) * 7, *_NO_RECORDS, False)
+    return (*(None,) * 7, *_NO_RECORDS, *_NO_HEADER)
 
 
 def _session_row(change: ChangeSession, version: str, required: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -235,9 +249,10 @@ def _session_row(change: ChangeSession, version: str, required: tuple[Any, ...])
     return (0, change.id, None, None, layout, version, *required, change.updated, *age, *born, kept)
 
 
-def _records_row(change: ChangeSession, index: int, sent: _Sent) -> tuple[Any, ...]:
+def _content_row(change: ChangeSession, sent: _Sent) -> tuple[Any, ...]:
+    records, fields, members = sent.add(change)
     tally = counted(change.append)
-    return (numbering_of(change.append), *sent.add(change, index), *tally)
+    return (numbering_of(change.append), *records, *tally, _is_header(change), *fields, *members)
 
 
 def _is_header(change: ChangeSession) -> bool:

@@ -16,22 +16,27 @@ from statestore.engines.inspecting import (
     told,
 )
 from statestore.engines.postgres.driver import Connection
+from statestore.engines.postgres.persisting import Attempt
 from statestore.engines.postgres.statements import SQL
+from statestore.engines.postgres.transactions import transaction
 from statestore.stored import Problem
 
 
-async def check_everything(connection: Connection) -> list[Problem]:
+async def check_everything(connection: Connection, attempt: Attempt) -> list[Problem]:
     """All problems, of one state of the store."""
-    async with connection.transaction(isolation="repeatable_read", readonly=True):
-        found = [problem async for problem in _check_sessions(connection)]
+    async with transaction(connection, "ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+        found = [problem async for problem in _check_sessions(connection, attempt)]
+        attempt.go_on()
         for table, session_id, count in await connection.fetch(SQL["check_strays"]):
             found.append(Problem(f"{table} of session {session_id}", f"{count} rows belong to no session", KEPT))
-        return found + [problem async for problem in _check_documents(connection)]
+        return found + [problem async for problem in _check_documents(connection, attempt)]
 
 
-async def _check_sessions(connection: Connection) -> AsyncIterator[Problem]:
+async def _check_sessions(connection: Connection, attempt: Attempt) -> AsyncIterator[Problem]:
     async for row in connection.cursor(SQL["check_sessions"]):
+        attempt.go_on()
         records = await connection.fetch(SQL["check_records"], row[0])
+        attempt.go_on()
         for problem in _check_session(f"session {row[0]}", tuple(row), records):
             yield problem
 
@@ -73,7 +78,9 @@ def _faults_of_texts(
     yield from faults_of_metadata(metadata)
 
 
-async def _check_documents(connection: Connection) -> AsyncIterator[Problem]:
+async def _check_documents(connection: Connection, attempt: Attempt) -> AsyncIterator[Problem]:
+    attempt.go_on()
     async for category, name, kind, body in connection.cursor(SQL["check_documents"]):
+        attempt.go_on()
         for problem in told(f"{category}/{name}.{kind}", faults_of_document(category, name, kind, body)):
             yield problem

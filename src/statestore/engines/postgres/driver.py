@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -38,10 +37,6 @@ class Connection(Protocol):
     async def execute(self, query: str, /, *args: Any) -> str: ...
 
     def cursor(self, query: str, /, *args: Any) -> AsyncIterator[Row]: ...
-
-    def transaction(
-        self, *, isolation: str | None = None, readonly: bool = False
-    ) -> AbstractAsyncContextManager[None]: ...
 
     async def add_listener(self, channel: str, callback: Callable[..., None]) -> None: ...
 

@@ -183,7 +183,7 @@ class PostgresEngine:
 
     async def check(self) -> list[Problem]:
         with self._calls:
-            return await self._persistence.run(lambda connection, _: check_everything(connection), is_long=True)
+            return await self._persistence.run(check_everything)
 
     # -- searching -------------------------------------------------------------------------------------------
 

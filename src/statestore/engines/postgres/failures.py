@@ -17,6 +17,10 @@ _UNLUCKY: Final = ("40001", "40P01", "55P03")
 """And of a transaction that met another one."""
 
 
+_LATE: Final = "LATE0"
+"""And of a commit that came to its end after its time, and did not happen: see ``check_in_time``."""
+
+
 class NoneTakesWrites(Exception):
     """All servers that could be reached are read-only standbys; of several, one may be promoted soon."""
 
@@ -30,13 +34,23 @@ def _state_of(error: BaseException) -> str:
     return getattr(error, "sqlstate", None) or ""
 
 
+def is_too_late(error: BaseException) -> bool:
+    """Whether the time for a commit was over, by the server's clock, and nothing was written."""
+    return _state_of(error) == _LATE
+
+
+def met_another(error: BaseException) -> bool:
+    """Whether the transaction met another one, or came late; the connection is as good as before."""
+    return _state_of(error).startswith(("40", "55", _LATE))
+
+
 def is_passing(error: BaseException) -> bool:
     """Whether trying again, perhaps at another server, may help."""
     if isinstance(error, (OSError, NoneTakesWrites)):  # a TimeoutError is an OSError
         return not isinstance(error, (FileNotFoundError, ssl.SSLError))
     state = _state_of(error)
     if state:
-        return state.startswith(_LOST) or state in _UNLUCKY
+        return state.startswith(_LOST) or state in (*_UNLUCKY, _LATE)
     driver = load_driver()
     if isinstance(error, driver.InternalClientError):
         return True  # what the driver says of a connection that was cut at a bad moment
@@ -95,7 +109,7 @@ def explanation(error: BaseException, url: str, timeout: float) -> StateStoreErr
             f"{url} is a read-only standby, and none that takes writes was found within {timeout:g} s: "
             "name the primary, or all servers, or open with read_only=True"
         )
-    if state == "57014" or isinstance(error, TimeoutError):
+    if state in ("57014", "55P03", _LATE) or isinstance(error, TimeoutError):
         return StoreUnavailable(
             f"{url} did not answer within {timeout:g} s: look at the server, or wait longer with ?timeout=SECONDS"
         )

@@ -13,6 +13,7 @@ from statestore.engines.columns import INT_MAX, kind_of_column
 from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.lexemes import indexed_form
 from statestore.engines.postgres.statements import SQL
+from statestore.engines.postgres.transactions import transaction
 from statestore.engines.postgres.watching import horizon
 from statestore.searching import RULES, TITLE_SEQ, text_to_index
 
@@ -92,7 +93,7 @@ def _words(session_id: str, number: int, seq: int, text: str) -> Iterable[Words]
 
 async def index_some(connection: Connection) -> bool:
     """Bring the index a step further; whether it has everything then that was there before."""
-    async with connection.transaction():
+    async with transaction(connection):
         await connection.execute(SQL["lock_indexing"])
         state = await state_of(connection)
         if state.is_complete:

@@ -77,7 +77,8 @@ class _Conditions:
         if query.project_id is not None:
             self.add(f"{PROJECT} = {{}}", _encoded(query.project_id))
         if query.parent_session_id is not None:
-            self.add("parent_session_id = {}", _encoded(query.parent_session_id))
+            parent = _encoded(query.parent_session_id)
+            self.add("sha256(parent_session_id) = sha256({}) AND parent_session_id = {}", parent, parent)
         if query.top_level:
             self.add("parent_session_id IS NULL")
         if query.updated_since_ns is not None:

@@ -7,6 +7,7 @@ from typing import Final
 
 from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.statements import SQL
+from statestore.engines.postgres.transactions import transaction
 from statestore.engines.statements import migration_steps
 from statestore.errors import StoreUnavailable
 
@@ -35,7 +36,7 @@ async def version_of(connection: Connection, schema: str, url: str, *, known: in
 
 async def migrate(connection: Connection, schema: str, url: str, *, steps: list[str] = MIGRATIONS) -> None:
     """Bring a schema to the present version, in one transaction. Whoever comes second waits, and finds it done."""
-    async with connection.transaction():
+    async with transaction(connection):
         await connection.execute(SQL["lock_schema"], f"statestore:{schema}")
         version = await version_of(connection, schema, url, known=len(steps))
         if version == len(steps):

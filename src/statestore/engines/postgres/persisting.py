@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from statestore.engines.postgres.driver import Connection
-from statestore.engines.postgres.failures import explained, is_passing
+from statestore.engines.postgres.failures import explained, is_passing, is_too_late, met_another
 from statestore.engines.postgres.pool import Pool
 
 T = TypeVar("T")
@@ -18,12 +18,23 @@ SHARE: Final = 2 / 3
 """Of the time that is left, how much one attempt may take: a server that went silent leaves time for another."""
 
 
-class Attempt:
-    """One of several attempts to do something: which one, and how many seconds it may take."""
+MARGIN: Final = 1 / 10
+LONGEST_MARGIN: Final = 1.0
+"""Of a call's time, how much is left at its end to hear of a commit that was just in time: nothing is begun in it."""
 
-    def __init__(self, number: int, seconds: float) -> None:
+
+class Attempt:
+    """One of several attempts to do something: which one, and until when, by the loop's clock, it may be committed."""
+
+    def __init__(self, number: int, deadline: float, limit: asyncio.Timeout, seconds: float) -> None:
         self.number = number
-        self.seconds = seconds
+        self.deadline = deadline
+        self._limit = limit
+        self._seconds = seconds
+
+    def go_on(self) -> None:
+        """A part of long work is done: the next has as much time as a whole call."""
+        self._limit.reschedule(asyncio.get_running_loop().time() + self._seconds)
 
 
 class Persistence:
@@ -39,14 +50,11 @@ class Persistence:
         work: Callable[[Connection, Attempt], Awaitable[T]],
         *,
         may_pass: Callable[[BaseException], bool] = is_passing,
-        is_long: bool = False,
     ) -> T:
-        """What some work gives back. It may be done several times, and must not mind.
-
-        Of long work each statement has its time, and the whole has as much as it needs.
-        """
+        """What some work gives back. It may be done several times, and must not mind."""
         clock = asyncio.get_running_loop().time
         end = clock() + self._timeout
+        deadline = end - min(self._timeout * MARGIN, LONGEST_MARGIN)
         number, pause = 0, SHORTEST_PAUSE
         earlier: Exception | None = None
         while True:
@@ -54,25 +62,17 @@ class Persistence:
             left = max(end - clock(), 0.001)
             try:
                 with explained(self._url, self._timeout):
-                    attempt = Attempt(number, left * SHARE)
-                    async with (
-                        self._pool.connection(attempt.seconds) as connection,
-                        asyncio.timeout(None if is_long else attempt.seconds),
-                    ):
-                        return await work(connection, attempt)
+                    seconds = left * SHARE
+                    async with self._pool.connection(seconds) as connection, asyncio.timeout(seconds) as limit:
+                        return await work(connection, Attempt(number, deadline, limit, self._timeout))
             except Exception as error:
                 reason = error.__cause__ or error
-                if isinstance(reason, TimeoutError) and earlier is not None:
+                if (isinstance(reason, TimeoutError) or is_too_late(reason)) and earlier is not None:
                     error = earlier  # tells more than that there was no time left
-                if not may_pass(reason) or clock() + pause >= end:
+                if not may_pass(reason) or clock() + pause >= (deadline if met_another(reason) else end):
                     raise error from error.__cause__
                 earlier = error
-                if not _is_unlucky(reason):
+                if not met_another(reason):
                     self._pool.drop_idle()
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
-
-
-def _is_unlucky(error: BaseException) -> bool:
-    """Whether the transaction met another one, and the connection is as good as before."""
-    return (getattr(error, "sqlstate", None) or "").startswith(("40", "55"))

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from typing import Any, Final
 
 from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.failures import leaves_connection_usable
 
 Connect = Callable[[float], Awaitable[Connection]]
+
+PARTING: Final = 2.0
+"""Seconds for a server to hear that what it is at is no longer wanted."""
+
+_log: Final = logging.getLogger(__name__)
 
 _open: set[Connection] = set()
 """Keeps connections of a pool that nobody holds any more until its loop has closed them."""
@@ -23,6 +30,7 @@ class Pool:
         self._room = asyncio.Semaphore(size)
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
+        self._partings: set[asyncio.Task[None]] = set()
         self._life: AsyncGenerator[None, None] | None = None
 
     async def open(self) -> None:
@@ -41,7 +49,7 @@ class Pool:
                 yield connection
             except BaseException as error:
                 if not leaves_connection_usable(error) or connection.is_in_transaction():
-                    self.drop(connection)
+                    self._part_with(connection)
                 raise
             finally:
                 if connection in self._all:
@@ -63,10 +71,25 @@ class Pool:
 
     async def connect_apart(self, seconds: float) -> Connection:
         """A connection that does not count, and lasts as long as the pool."""
-        connection = await self._connect(seconds)
+        connecting = asyncio.ensure_future(self._connect(seconds))
+        try:
+            connection = await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            self._leave_to_itself(_unwanted(connecting))  # the driver does not like to be cancelled while it connects
+            raise
         self._all.add(connection)
         _open.add(connection)
         return connection
+
+    def _part_with(self, connection: Connection) -> None:
+        """Break a connection off that may be at work, once the server was told to leave it; nobody waits for that."""
+        self._forget(connection)
+        self._leave_to_itself(_closed([connection], PARTING))
+
+    def _leave_to_itself(self, work: Coroutine[Any, Any, None]) -> None:
+        parting = asyncio.create_task(work, name="statestore-parting")
+        self._partings.add(parting)
+        parting.add_done_callback(self._partings.discard)
 
     def drop(self, connection: Connection) -> None:
         """Break a connection off."""
@@ -81,15 +104,34 @@ class Pool:
     async def close(self, seconds: float) -> None:
         """Say good-bye to the server; nobody may be using a connection any more."""
         idle, self._idle = self._idle, []
-        for connection in idle:
-            try:
-                async with asyncio.timeout(seconds):
-                    await connection.close()
-            except OSError:
-                connection.terminate()
-            self._forget(connection)
+        try:
+            await _closed(idle, seconds)
+            if self._partings:
+                await asyncio.wait(self._partings)
+        finally:
+            for connection in idle:
+                self._forget(connection)
         if self._life is not None:
             await self._life.aclose()
+
+
+async def _unwanted(connecting: asyncio.Future[Connection]) -> None:
+    """Wait until a connection is made, or is not, and close it."""
+    await asyncio.wait([connecting])
+    if not connecting.cancelled() and connecting.exception() is None:
+        await _closed([connecting.result()], PARTING)
+
+
+async def _closed(connections: Sequence[Connection], seconds: float) -> None:
+    """Say good-bye on all of them at once; whichever the server has not answered in time is broken off."""
+    try:
+        async with asyncio.timeout(seconds):
+            await asyncio.gather(*(connection.close() for connection in connections), return_exceptions=True)
+    except TimeoutError:
+        _log.debug("a server did not answer a good-bye within %g s", seconds)
+    finally:
+        for connection in connections:
+            connection.terminate()
 
 
 async def _life_of(connections: set[Connection]) -> AsyncGenerator[None, None]:

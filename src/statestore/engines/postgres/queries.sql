@@ -19,15 +19,18 @@ SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1);
 -- name: set_version
 UPDATE store SET version = $1;
 
+-- name: clock
+SELECT extract(epoch FROM clock_timestamp())::double precision;
+
 -- Writing ------------------------------------------------------------------------------------------------------------
 
 -- name: append_to_sessions
-SELECT append_to_sessions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19);
+SELECT append_to_sessions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20);
 
 -- name: make_batches
 SELECT make_batches(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
-    $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43
+    $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46
 );
 
 -- name: tidy_up

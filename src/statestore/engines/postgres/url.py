@@ -48,6 +48,11 @@ def parse(rest: str) -> Target:
         raise StoreUnavailable("postgresql: needs a server: postgresql://user:password@host/database")
     place, _, query = rest[2:].partition("?")
     authority, _, database = place.partition("/")
+    if "@" in database or "@" in query:
+        raise InvalidValue(
+            "postgresql: has an @ after the server's name: in a user, a password or any other part of the URL, write "
+            "%40 for @, %2F for /, %3F for ? and %23 for # (urllib.parse.quote(text, safe='') does it)"
+        )
     credentials, at, hosts = authority.rpartition("@")
     user, colon, password = credentials.partition(":") if at else ("", "", "")
     asked = _asked(query)
@@ -78,12 +83,23 @@ def _asked(query: str) -> dict[str, str]:
 def _address(host: str, port: str | None) -> Address:
     host = unquote(host)
     if host.startswith("/"):
-        return Address(host, _number(port, host))
+        return Address(_checked(host), _number(port, host))
     bracketed = re.fullmatch(r"\[([^\]]+)\](?::(\d+))?", host)  # IPv6
     if bracketed:
-        return Address(bracketed[1], _number(bracketed[2] or port, host))
+        return Address(_checked(bracketed[1]), _number(bracketed[2] or port, host))
     name, _, own_port = host.partition(":")
-    return Address(name or "localhost", _number(own_port or port, host))
+    return Address(_checked(name) or "localhost", _number(own_port or port, host))
+
+
+def _checked(host: str) -> str:
+    """Give a host or a directory back; refuse what the system could not even look for."""
+    try:
+        host.encode("utf-8" if host.startswith("/") else "idna")
+    except UnicodeError as error:
+        raise InvalidValue(f"postgresql: {host[:100]!r} is no name of a host ({error})") from None
+    if "\0" in host:
+        raise InvalidValue(f"postgresql: {host[:100]!r} is no name of a host: there is a NUL in it")
+    return host
 
 
 def _number(port: str | None, host: str) -> int:

@@ -22,7 +22,9 @@ from statestore.engines.postgres.batches import (
     plain_arguments,
     size_of,
 )
+from statestore.engines.postgres.clocks import ServerClocks
 from statestore.engines.postgres.driver import Connection
+from statestore.engines.postgres.failures import is_too_late
 from statestore.engines.postgres.persisting import Attempt, Persistence
 from statestore.engines.postgres.statements import SQL
 from statestore.errors import StateStoreError, StoreUnavailable
@@ -40,6 +42,7 @@ class Writer:
 
     def __init__(self, persistence: Persistence) -> None:
         self._persistence = persistence
+        self._clocks = ServerClocks()
 
     async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
         """Make each batch wholly or not at all, as if in this order; its outcomes, or why it was not made."""
@@ -88,7 +91,13 @@ class Writer:
             statement, values = SQL["make_batches"], arguments(batches, iter(versions))
 
         async def make(connection: Connection, attempt: Attempt) -> str:
-            return await connection.fetchval(statement, token, attempt.number > 1, *values)
+            deadline = await self._clocks.at(connection, attempt.deadline)
+            try:
+                return await connection.fetchval(statement, token, attempt.number > 1, deadline, *values)
+            except Exception as error:
+                if is_too_late(error):
+                    self._clocks.forget(connection)
+                raise
 
         told = _decode_told(await self._persistence.run(make))
         if statement is SQL["append_to_sessions"]:

@@ -38,7 +38,8 @@ CREATE TABLE sessions (
 
 CREATE INDEX sessions_newest ON sessions (age, age_rest, id);
 CREATE INDEX sessions_newest_of_user ON sessions (user_id, age, age_rest, id);
-CREATE INDEX sessions_children ON sessions (parent_session_id) WHERE parent_session_id IS NOT NULL;
+CREATE INDEX sessions_children ON sessions (sha256(parent_session_id)) -- itself it may be too long for an index
+    WHERE parent_session_id IS NOT NULL;
 
 -- One row a metadata key: its JSON text and its value's, as they stand in the object.
 CREATE TABLE metadata (
@@ -147,10 +148,43 @@ BEGIN
     END IF;
 END $$;
 
+-- Refuse to go on after a moment: whoever asked has given up by then, or soon will, and must not find later that
+-- something happened after all. It counts whenever the statement gets here, be it after an hour in a socket.
+CREATE FUNCTION check_in_time(p_deadline double precision) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF extract(epoch FROM clock_timestamp()) >= p_deadline THEN
+        RAISE EXCEPTION 'it is too late: nothing was written' USING ERRCODE = 'LATE0';
+    END IF;
+END $$;
+
+-- The same, and wait for locks no longer than until then.
+CREATE FUNCTION hurry(p_deadline double precision) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM check_in_time(p_deadline);
+    IF p_deadline IS NOT NULL THEN
+        PERFORM set_config('lock_timeout', least(greatest(
+            ceil((p_deadline - extract(epoch FROM clock_timestamp())) * 1000), 1), 2000000000)::integer::text, true);
+    END IF;
+END $$;
+
+-- What became of an earlier attempt under this token, if there was one. Waits for it if it is still under way.
+-- Its row is written again: so our own commit, too, waits for standbys that have to hear of it first.
+CREATE FUNCTION told_before(p_token uuid, p_is_retry boolean) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    v_told text;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(p_token::text, 0));
+    IF p_is_retry THEN
+        UPDATE tokens SET made = made WHERE token = p_token RETURNING outcomes INTO v_told;
+    END IF;
+    RETURN v_told;
+END $$;
+
 -- Appending to sessions that exist, each named once: what is done most, for all callers that wait, in a few statements.
 -- Gives back, as JSON, a list for each session: the reason why nothing was done, the version before, the first number.
 CREATE FUNCTION append_to_sessions(
     p_token uuid, p_is_retry boolean, -- under the token of an attempt whose end is not known
+    p_deadline double precision, -- in seconds since 1970, by this server's clock; NULL if there is none
     p_id text[], p_version text[], p_updated text[], p_age bigint[], p_age_rest smallint[],
     p_owner text[], p_created text[], p_at_version text[], -- what it requires
     p_users bigint[], p_agents bigint[], p_events bigint[], p_bytes bigint[],
@@ -166,13 +200,11 @@ DECLARE
     v_first bigint[];
     v_last bigint[];
 BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended(p_token::text, 0)); -- an earlier attempt may still be under way
-    IF p_is_retry THEN
-        SELECT outcomes INTO v_told FROM tokens WHERE token = p_token;
-        IF FOUND THEN
-            RETURN v_told;
-        END IF;
+    v_told := told_before(p_token, p_is_retry);
+    IF v_told IS NOT NULL THEN
+        RETURN v_told;
     END IF;
+    PERFORM hurry(p_deadline);
     v_held := ARRAY(SELECT id FROM sessions WHERE id = ANY (p_id) ORDER BY id FOR UPDATE);
     WITH asked AS (
         SELECT * FROM unnest(
@@ -223,6 +255,7 @@ BEGIN
         PERFORM note_changes(v_id, v_number, v_first, v_last, NULL, array_fill(false, ARRAY[cardinality(v_id)]), NULL);
     END IF;
     INSERT INTO tokens (token, outcomes) VALUES (p_token, v_told);
+    PERFORM check_in_time(p_deadline);
     RETURN v_told;
 END $$;
 
@@ -266,7 +299,7 @@ END $$;
 -- Gives back, as JSON, a list for each change: whether its batch was made, the reason against it, the version before,
 -- the first number given out, or all of them where they are not simply one after the other, and how many things went.
 CREATE FUNCTION make_batches(
-    p_token uuid, p_is_retry boolean,
+    p_token uuid, p_is_retry boolean, p_deadline double precision,
     p_locks integer[], -- what to lock by its name, since it may not be there yet, in rising order
     p_batch integer[], p_batch_size integer[],
     p_what smallint[], -- 0 change a session, 1 delete it, 2 put a document, 3 delete it, 4 delete a category
@@ -281,9 +314,10 @@ CREATE FUNCTION make_batches(
     p_first integer[], p_last integer[], -- which of the records
     p_users bigint[], p_agents bigint[], p_events bigint[], p_bytes bigint[], p_opening bytea[],
     p_is_header boolean[],
+    p_first_field integer[], p_last_field integer[], p_first_member integer[], p_last_member integer[],
     r_kind smallint[], r_body bytea[], r_key text[], r_seq bigint[], r_opening bytea[],
-    f_change integer[], f_name text[], f_value bytea[], -- fields to set, and of which change
-    m_change integer[], m_key text[], m_member bytea[] -- metadata to set, or to unset
+    f_name text[], f_value bytea[], -- fields to set
+    m_key text[], m_member bytea[] -- metadata to set, or to unset
 ) RETURNS text LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -292,6 +326,7 @@ DECLARE
     r record; -- one of its records, fields or members
     v_told text[] := '{}';
     v_batch integer := -1;
+    v_start bigint; -- the index of the batch's first change
     v_is_made boolean;
     v_reasons text[];
     v_before text;
@@ -311,13 +346,11 @@ DECLARE
     n_is_header boolean[] := '{}';
     n_gone_user text[] := '{}';
 BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended(p_token::text, 0));
-    IF p_is_retry THEN
-        SELECT outcomes INTO v_result FROM tokens WHERE token = p_token;
-        IF FOUND THEN
-            RETURN v_result;
-        END IF;
+    v_result := told_before(p_token, p_is_retry);
+    IF v_result IS NOT NULL THEN
+        RETURN v_result;
     END IF;
+    PERFORM hurry(p_deadline);
 
     -- Everybody locks names first, then sessions, then documents, each in one order: so nobody waits in a circle.
     PERFORM pg_advisory_xact_lock('store'::regclass::oid::integer, name) FROM unnest(p_locks) AS name;
@@ -329,41 +362,39 @@ BEGIN
         ORDER BY category, name, kind FOR UPDATE;
     END IF;
 
+    -- Elements are taken from the arrays one by one, which takes no time; a slice would copy a whole array each time.
     FOR c IN
         SELECT * FROM unnest(
             p_batch, p_batch_size, p_what, p_id, p_name, p_kind, p_content, p_version,
             p_absent, p_present, p_at_version, p_owner, p_made, p_updated, p_age, p_age_rest,
             p_user, p_created, p_next_seq, p_kept, p_numbering, p_first, p_last,
-            p_users, p_agents, p_events, p_bytes, p_opening, p_is_header
+            p_users, p_agents, p_events, p_bytes, p_opening, p_is_header,
+            p_first_field, p_last_field, p_first_member, p_last_member
         ) WITH ORDINALITY AS c (
             batch, batch_size, what, id, name, kind, content, version,
             absent, present, at_version, owner, made, updated, age, age_rest,
             "user", created, next_seq, kept, numbering, first, last,
-            users, agents, events, bytes, opening, is_header, index
+            users, agents, events, bytes, opening, is_header,
+            first_field, last_field, first_member, last_member, index
         )
     LOOP
         IF c.batch <> v_batch THEN
             v_batch := c.batch;
+            v_start := c.index;
             IF c.batch_size = 1 THEN
                 v_reasons := ARRAY[objection_to(c.what, c.id, c.name, c.kind, c.absent, c.present, c.at_version,
                     c.owner, c.made, c."user" IS NOT NULL)];
             ELSE
-                v_last := c.index + c.batch_size - 1;
                 v_reasons := ARRAY(
-                    SELECT objection_to(what, id, name, kind, absent, present, at_version, owner, made,
-                        "user" IS NOT NULL)
-                    FROM unnest(
-                        p_what[c.index:v_last], p_id[c.index:v_last], p_name[c.index:v_last], p_kind[c.index:v_last],
-                        p_absent[c.index:v_last], p_present[c.index:v_last], p_at_version[c.index:v_last],
-                        p_owner[c.index:v_last], p_made[c.index:v_last], p_user[c.index:v_last]
-                    ) AS j (what, id, name, kind, absent, present, at_version, owner, made, "user")
+                    SELECT objection_to(p_what[i], p_id[i], p_name[i], p_kind[i], p_absent[i], p_present[i],
+                        p_at_version[i], p_owner[i], p_made[i], p_user[i] IS NOT NULL)
+                    FROM generate_series(c.index::integer, c.index::integer + c.batch_size - 1) AS i
                 );
             END IF;
             v_is_made := array_remove(v_reasons, NULL) = '{}';
         END IF;
         IF NOT v_is_made THEN
-            v_told := v_told || json_build_array(false, v_reasons[1])::text;
-            v_reasons := v_reasons[2:];
+            v_told := v_told || json_build_array(false, v_reasons[c.index - v_start + 1])::text;
             CONTINUE;
         END IF;
 
@@ -410,10 +441,9 @@ BEGIN
             ELSIF c.numbering = 2 THEN
                 v_seqs := '{}';
                 FOR r IN
-                    SELECT * FROM unnest(
-                        r_kind[c.first:c.last], r_body[c.first:c.last], r_key[c.first:c.last],
-                        r_seq[c.first:c.last], r_opening[c.first:c.last]
-                    ) AS r (kind, body, key, seq, opening)
+                    SELECT r_kind[i] AS kind, r_body[i] AS body, r_key[i] AS key, r_seq[i] AS seq,
+                        r_opening[i] AS opening
+                    FROM generate_series(c.first, c.last) AS i
                 LOOP
                     v_seq := NULL;
                     IF r.key IS NOT NULL THEN
@@ -438,9 +468,8 @@ BEGIN
             ELSE
                 PERFORM check_free(c.id, r_seq[c.first], v_free);
                 INSERT INTO records (id, seq, kind, body)
-                SELECT c.id, coalesce(seq, s.next_seq + place - 1), kind, body
-                FROM unnest(r_kind[c.first:c.last], r_body[c.first:c.last], r_seq[c.first:c.last])
-                    WITH ORDINALITY AS r (kind, body, seq, place);
+                SELECT c.id, coalesce(r_seq[i], s.next_seq + i - c.first), r_kind[i], r_body[i]
+                FROM generate_series(c.first, c.last) AS i;
                 v_first := coalesce(r_seq[c.first], s.next_seq);
                 v_last := coalesce(r_seq[c.last], s.next_seq + c.last - c.first);
                 s.next_seq := greatest(s.next_seq, v_last + 1);
@@ -453,8 +482,8 @@ BEGIN
 
             IF c.is_header THEN
                 FOR r IN
-                    SELECT name, value FROM unnest(f_change, f_name, f_value) AS f (change, name, value)
-                    WHERE change = c.index
+                    SELECT f_name[i] AS name, f_value[i] AS value
+                    FROM generate_series(c.first_field, c.last_field) AS i
                 LOOP
                     CASE r.name
                         WHEN 'active_seed_id' THEN s.active_seed_id := r.value;
@@ -467,16 +496,16 @@ BEGIN
                         WHEN 'opening' THEN s.opening := r.value;
                     END CASE;
                 END LOOP;
-                IF EXISTS (SELECT FROM unnest(m_change) AS change WHERE change = c.index) THEN
+                IF c.first_member <= c.last_member THEN
                     SELECT s.size - coalesce(sum(length(member) + 1), 1) INTO s.size FROM metadata WHERE id = c.id;
                     DELETE FROM metadata WHERE id = c.id AND key IN (
-                        SELECT key FROM unnest(m_change, m_key, m_member) AS m (change, key, member)
-                        WHERE change = c.index AND member IS NULL
+                        SELECT m_key[i] FROM generate_series(c.first_member, c.last_member) AS i
+                        WHERE m_member[i] IS NULL
                     );
                     INSERT INTO metadata AS old (id, key, place, member)
-                    SELECT c.id, key, place + coalesce((SELECT max(place) FROM metadata WHERE id = c.id), 0), member
-                    FROM unnest(m_change, m_key, m_member) WITH ORDINALITY AS m (change, key, member, place)
-                    WHERE change = c.index AND member IS NOT NULL
+                    SELECT c.id, m_key[i], i + coalesce((SELECT max(place) FROM metadata WHERE id = c.id), 0),
+                        m_member[i]
+                    FROM generate_series(c.first_member, c.last_member) AS i WHERE m_member[i] IS NOT NULL
                     ON CONFLICT (id, key) DO UPDATE SET member = excluded.member;
                     SELECT s.size + coalesce(sum(length(member) + 1), 1) INTO s.size FROM metadata WHERE id = c.id;
                 END IF;
@@ -547,6 +576,7 @@ BEGIN
     END IF;
     v_result := '[' || array_to_string(v_told, ',') || ']';
     INSERT INTO tokens (token, outcomes) VALUES (p_token, v_result);
+    PERFORM check_in_time(p_deadline);
     RETURN v_result;
 END $$;
 
