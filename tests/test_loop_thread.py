@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import signal
+import sys
 import threading
 from collections.abc import Sequence
 
@@ -89,6 +90,38 @@ def test_an_interrupted_caller_cancels_its_write_and_waits_for_it() -> None:
         assert not store.session_exists("s")
         store.save_session(Session.with_id("alice", "s"))
         assert store.session_exists("s")
+
+
+def test_calls_that_meet_a_closing_store_are_refused_and_never_hang() -> None:
+    class Quick(MemoryEngine):
+        runs_in = "loop"
+
+    failures: list[BaseException] = []
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(60):
+            store = StateStore.open(Quick())
+
+            def ask(store: StateStore = store) -> None:
+                try:
+                    while True:
+                        store.count_sessions()
+                except StoreClosed:
+                    return
+                except BaseException as error:  # noqa: BLE001 - looked at below
+                    failures.append(error)
+
+            threads = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            store.close()
+            for thread in threads:
+                thread.join(30)
+                assert not thread.is_alive(), "a call hangs"
+    finally:
+        sys.setswitchinterval(interval)
+    assert failures == []
 
 
 def test_a_child_process_is_told_to_open_its_own() -> None:

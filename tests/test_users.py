@@ -26,17 +26,23 @@ from statestore import (
 
 @pytest.fixture
 def filled(store: StateStore) -> StateStore:
-    """Two sessions of Alice, one of Bob."""
-    for user, session_id in (("alice", "a1"), ("alice", "a2"), ("bob", "b1")):
+    """Two sessions of Alice, one of Bob, and one of his in the trash."""
+    for user, session_id in (("alice", "a1"), ("alice", "a2"), ("bob", "b1"), ("bob", "thrown away")):
         session = Session(user, session_id)
         session.add_user_message(f"{user}'s")
         store.save_session(session)
+    store.delete_session("thrown away", trash_hours=1)
     return store
 
 
 def bobs(store: StateStore) -> object:
     session = store.load_session("b1")
-    return session and (session.version, session.updated_text, len(session.timeline))
+    return session and (
+        session.version,
+        session.updated_text,
+        len(session.timeline),
+        store.for_user("bob").list_trash(),
+    )
 
 
 def test_get_or_create_does_not_hand_over_another_users_session(filled: StateStore) -> None:
@@ -97,6 +103,9 @@ UNREACHABLE: dict[str, Callable[[UserStore], Any]] = {
     "update_session_with": lambda alice: alice.update_session_with("b1", lambda s: s.set_metadata("k", 1)),
     "append": lambda alice: alice.append("b1", UserMessage("x")),
     "delete_session": lambda alice: alice.delete_session("b1"),
+    "list_trash": lambda alice: alice.list_trash(),
+    "restore_session": lambda alice: alice.restore_session("thrown away"),
+    "empty_trash": lambda alice: alice.empty_trash(),
     "fork_session": lambda alice: alice.fork_session("b1"),
     "rewind_session": lambda alice: alice.rewind_session("b1", to=0),
     "search_sessions": lambda alice: alice.search_sessions("bob's") + alice.search_sessions("bob*", user_id="bob"),

@@ -25,7 +25,8 @@ class LoopThreadEngine:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._process = os.getpid()
-        self._starting = threading.Lock()
+        self._scheduling = threading.Lock()
+        self._is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: Callable[[], object] = lambda: None
 
@@ -50,52 +51,76 @@ class LoopThreadEngine:
     async def close(self) -> None:
         try:
             self._run(self._engine.close)
+        except StoreClosed:
+            return  # somebody else closed it
         finally:
+            with self._scheduling:  # what was scheduled before is begun before the loop stops
+                self._is_closed = True
             self._stop()
 
     def _run(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         if os.getpid() != self._process:
             raise StoreClosed("this store was opened before a fork: open one of its own in the child process")
-        return _Call(work, self._running_loop()).result()
+        return _Call(work).result(self._schedule)
+
+    def _schedule(self, call: _Call) -> None:
+        with self._scheduling:
+            if self._is_closed:
+                raise StoreClosed(f"{self._engine.url} was closed")
+            call.begin_in(self._running_loop())
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
-        with self._starting:
-            if self._loop is None or self._loop.is_closed():
-                self._loop = asyncio.new_event_loop()
-                thread = threading.Thread(target=_serve, args=(self._loop,), name="statestore-loop", daemon=True)
-                thread.start()
-                self._stop = weakref.finalize(self, _end, self._loop, thread)  # also for a store that nobody closed
-            return self._loop
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=_serve, args=(self._loop,), name="statestore-loop", daemon=True)
+            thread.start()
+            self._stop = weakref.finalize(self, _end, self._loop, thread)  # also for a store that nobody closed
+        return self._loop
 
 
 class _Call:
     """Something that the loop does for a thread that waits."""
 
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, Any]], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self._work = work
-        self._loop = loop
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_over = threading.Event()
+
+    def begin_in(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have the loop begin it."""
+        self._loop = loop
         loop.call_soon_threadsafe(self._begin)
 
-    def _begin(self) -> None:
-        self._task = self._loop.create_task(self._work())
-        self._task.add_done_callback(lambda _: self._is_over.set())
-
-    def _cancel(self) -> None:
-        assert self._task is not None  # it was begun before
-        self._task.cancel()
-
-    def result(self) -> Any:
-        """Wait for what comes of it; if interrupted, cancel it and wait until it is over."""
+    def result(self, schedule: Callable[[_Call], None]) -> Any:
+        """Have it done, and wait for what comes of it; if interrupted, cancel it and wait until it is over."""
         try:
+            schedule(self)
             self._is_over.wait()
         except BaseException:
-            self._loop.call_soon_threadsafe(self._cancel)
-            self._is_over.wait()
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._cancel)
+                self._is_over.wait()
             raise
         assert self._task is not None
         return self._task.result()
+
+    # -- in the loop
+
+    def _begin(self) -> None:
+        if not self._is_over.is_set():
+            assert self._loop is not None
+            self._task = self._loop.create_task(self._worked())
+            self._task.add_done_callback(lambda _: self._is_over.set())
+
+    async def _worked(self) -> Any:
+        return await self._work()
+
+    def _cancel(self) -> None:
+        if self._task is None:
+            self._is_over.set()  # interrupted before it was begun: it never is
+        else:
+            self._task.cancel()
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

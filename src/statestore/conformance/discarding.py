@@ -140,6 +140,28 @@ class TrashCases(Contract):
         assert await bench.engine.list_categories() == []
 
     @case
+    async def test_what_was_erased_meanwhile_is_not_restored(self, bench: Bench) -> None:
+        """A restore that is overtaken by emptying the trash, or by another restore, brings nothing back."""
+        if not bench.spans:
+            return  # where a batch is one item, what was read can be stored, and is; the design says so
+        for meanwhile in (
+            lambda: bench.store.erase_user(ALICE),
+            lambda: bench.store.empty_trash(),
+            lambda: self._restored_and_deleted(bench),
+        ):
+            await bench.commit(created("s", user("one")))
+            await bench.store.delete_session("s", trash_hours=1)
+            with pytest.raises(SessionNotFound):
+                await bench.interrupted(meanwhile).restore_session("s")
+            assert await bench.store.load_session("s") is None
+            assert await bench.store.list_trash() == []
+
+    @staticmethod
+    async def _restored_and_deleted(bench: Bench) -> None:
+        await bench.store.restore_session("s")
+        await bench.store.delete_session("s")
+
+    @case
     async def test_what_was_written_meanwhile_is_thrown_away_with_it(self, bench: Bench) -> None:
         """A session that changes while it is deleted goes as it is then; in a prune it stays."""
         await bench.commit(created("s", user("one"), at=0), created("t", user("new"), at=50))

@@ -14,17 +14,21 @@ class Calls:
     def __init__(self, url: str) -> None:
         self._url = url
         self._process: int | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._count = 0
         self._over: asyncio.Event = asyncio.Event()
 
     def open(self) -> None:
-        """From now on, calls of this process are let in."""
+        """From now on, calls of this process and of the running loop are let in."""
         self._process = os.getpid()
+        self._loop = asyncio.get_running_loop()
 
     def __enter__(self) -> None:
         if self._process != os.getpid():
             why = "was closed" if self._process is None else "was opened before a fork: open one in the child process"
             raise StoreClosed(f"{self._url} {why}")
+        if self._loop is not asyncio.get_running_loop():
+            raise StoreClosed(f"{self._url} was opened in another event loop: open one in this loop")
         self._count += 1
 
     def __exit__(self, *_: object) -> None:
@@ -33,10 +37,10 @@ class Calls:
             self._over.set()
 
     async def close(self) -> bool:
-        """Let no more calls in, and wait for those under way; whether there is anything to let go of."""
+        """Let no more calls in, and wait for those under way in this loop; whether there is anything to let go of."""
         was_open = self._process == os.getpid()
         self._process = None
-        while was_open and self._count:
+        while was_open and self._count and self._loop is asyncio.get_running_loop():
             self._over.clear()
             await self._over.wait()
         return was_open

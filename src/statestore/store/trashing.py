@@ -72,13 +72,22 @@ class SessionTrasher(SessionWatcher):
             raise SessionNotFound(f"there is no session {session_id} in the trash (any more)")
         document = await self._engine.get_document(TRASH, found[0].name, "bin")
         if document is None:
-            raise SessionNotFound(f"session {session_id} was taken out of the trash by somebody else")
+            raise _taken_out(session_id)
         with understanding(session_id):
             change = creation(unpacked(document.body))
+        gone = DeleteDocument(TRASH, found[0].name, "bin", Requires(version=document.version))
+        if self._engine.atomic_scope == "store":
+            batch: list[Change] = [change, gone, DeleteDocument(TRASH, found[0].name, "json")]
+        else:  # one by one: whoever dies half-way leaves it in both places, not in none
+            batch = [change]
         try:
-            await self._make([change, *_removal(found[0].name)])
+            await self._engine.commit(batch)
         except PreconditionFailed as failed:
-            raise explained(failed, [change]) from None
+            if failed.failures[0].index:
+                raise _taken_out(session_id) from None
+            raise explained(failed, batch) from None
+        if self._engine.atomic_scope == "item":
+            await self._one_by_one(_removal(found[0].name))
         stored = await self._read(session_id)
         if stored is None:
             raise SessionNotFound(f"session {session_id} was restored, and deleted again by somebody else")
@@ -154,6 +163,10 @@ class SessionTrasher(SessionWatcher):
                     if trashed is not None and self._owner in (None, trashed.session.user_id):
                         yield trashed
             query = DocumentQuery(TRASH, after=(page[-1].name, page[-1].kind), limit=PAGE)
+
+
+def _taken_out(session_id: str) -> SessionNotFound:
+    return SessionNotFound(f"session {session_id} was taken out of the trash by somebody else")
 
 
 def _removal(name: str) -> list[Change]:
