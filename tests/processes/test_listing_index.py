@@ -82,6 +82,13 @@ def test_five_thousand_sessions_are_parsed_once(many: Path, parsed: Parsed) -> N
         assert parsed.take() == 0
     assert fresh_interpreter(Path(__file__).with_name("count_parsed.py"), str(many)) == {"listed": MANY, "parsed": 0}
 
+    files = sorted(path.name for path in (many / ".statestore").iterdir())
+    with StateStore.open(many, read_only=True) as store:
+        assert store.list_sessions() == first
+        assert len(store.list_sessions(limit=50)) == 50
+        assert parsed.take() == 0, "who only reads uses the index that others left"
+    assert sorted(path.name for path in (many / ".statestore").iterdir()) == files
+
     rust_program.say(many, "session-0042", "more")
     with StateStore.open(many) as store:
         again = store.list_sessions()
@@ -168,6 +175,25 @@ def test_a_file_listed_while_it_was_young_is_not_read_for_ever(
     assert len(store.list_sessions()) == 1
     monkeypatch.undo()
     assert "one.json" not in opened
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", None], ids=["empty", "nonsense", "being written"])
+def test_who_only_reads_goes_without_an_index_that_cannot_be_used_and_leaves_it(
+    content: bytes | None, root: Path
+) -> None:
+    _fill(root, 5)
+    with StateStore.open(root) as store:
+        expected = store.list_sessions()
+    index = root / ".statestore" / "index.db"
+    if content is None:
+        Path(f"{index}-wal").write_bytes(b"somebody's")
+    else:
+        index.write_bytes(content)
+    before = {path: path.read_bytes() for path in index.parent.glob("index.db*")}
+    with StateStore.open(root, read_only=True) as store:
+        assert store.list_sessions() == expected
+        assert store.list_sessions(limit=2) == expected[:2]
+    assert {path: path.read_bytes() for path in index.parent.glob("index.db*")} == before
 
 
 def test_a_session_that_could_not_be_read_for_a_moment_is_listed_again(root: Path) -> None:

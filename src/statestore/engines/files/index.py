@@ -14,9 +14,10 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing, contextmanager
 from typing import Final
+from urllib.parse import quote
 
 import msgspec
 
@@ -53,8 +54,8 @@ class IndexDamaged(Exception):
 class Index:
     """What is known of all session files, in memory and on disk."""
 
-    def __init__(self, path: str | None) -> None:
-        self._file = IndexFile(path) if path is not None else None
+    def __init__(self, path: str | None, *, is_writable: bool = True) -> None:
+        self._file = IndexFile(path, is_writable=is_writable) if path is not None else None
         self._entries: dict[str, Entry] | None = None
         self._summaries: dict[str, SessionSummary] = {}
         self._newest_first: list[SessionSummary] | None = None
@@ -155,17 +156,19 @@ class Index:
 
 
 class IndexFile:
-    """The index on disk, for the next process."""
+    """The index on disk, for the next process. Who only reads uses what others left, while nobody is writing it."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, is_writable: bool = True) -> None:
         self._path = path
+        self._is_writable = is_writable
+        self._is_given_up = False
 
     def load(self) -> dict[str, Entry]:
         """All entries; none if there is no file, or a damaged one."""
         if not self._is_there():
             return {}
         try:
-            with closing(self._connect()) as connection:
+            with self._connected() as connection:
                 (joined,) = connection.execute("SELECT CAST(group_concat(entry) AS BLOB) FROM files").fetchone()
             return {entry.id: entry for entry in _decode_entries(b"[" + (joined or b"") + b"]")}
         except (sqlite3.DatabaseError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -176,7 +179,7 @@ class IndexFile:
     def summaries(self, session_ids: Sequence[str]) -> list[SessionSummary]:
         """The summaries of some sessions, and maybe of more; those that are not there are left out."""
         query = "SELECT CAST(group_concat(summary) AS BLOB) FROM files"
-        with closing(self._connect()) as connection:
+        with self._connected() as connection:
             if len(session_ids) <= _FEW:
                 marks = ",".join("?" * len(session_ids))
                 row = connection.execute(f"{query} WHERE id IN ({marks})", session_ids).fetchone()
@@ -186,7 +189,7 @@ class IndexFile:
 
     def save(self, changed: Sequence[tuple[Entry, SessionSummary | None]], gone: Iterable[str]) -> None:
         """Keep what changed. It is only a cache: what cannot be kept is read again next time."""
-        if os.path.lexists(self._path) and not self._is_there():
+        if not self._is_writable or (os.path.lexists(self._path) and not self._is_there()):
             return
         rows = [
             (entry.id, _encode(entry).decode(), _encode(summary).decode() if summary else None)
@@ -205,6 +208,8 @@ class IndexFile:
 
     def _is_there(self) -> bool:
         """Whether there is an index file; a link, a directory or the like in its place is not touched."""
+        if self._is_given_up:
+            return False
         try:
             mode = os.lstat(self._path).st_mode
         except FileNotFoundError:
@@ -212,6 +217,29 @@ class IndexFile:
         if not stat.S_ISREG(mode):
             log.warning("%s is not a file, so listings go without an index: remove it", self._path)
         return stat.S_ISREG(mode)
+
+    @contextmanager
+    def _connected(self) -> Generator[sqlite3.Connection]:
+        """A connection to read from."""
+        if self._is_writable:
+            with closing(self._connect()) as connection:
+                yield connection
+            return
+        before = self._state_at_rest()
+        uri = f"file:{quote(self._path)}?mode=ro&immutable=1"  # leaves no trace, and sees no log
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            if connection.execute("PRAGMA user_version").fetchone() != (FORMAT,):
+                raise sqlite3.DatabaseError("it is of another release")
+            yield connection
+        if before is None or before != self._state_at_rest():
+            raise sqlite3.DatabaseError("somebody is writing it")
+
+    def _state_at_rest(self) -> tuple[int, int, int] | None:
+        """What tells one state of the file from another; ``None`` while somebody has it open for writing."""
+        if os.path.exists(f"{self._path}-wal"):
+            return None
+        status = os.stat(self._path)
+        return status.st_size, status.st_mtime_ns, status.st_ino
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=1)
@@ -229,7 +257,10 @@ class IndexFile:
         return connection
 
     def discard(self, reason: Exception) -> None:
-        """Remove an index that makes no sense."""
+        """Remove an index that makes no sense; who only reads goes without it."""
+        if not self._is_writable:
+            self._is_given_up = True
+            return
         log.warning("the index %s cannot be used and will be rebuilt: %s", self._path, reason)
         for path in (self._path, f"{self._path}-wal", f"{self._path}-shm"):
             if os.path.isfile(path):

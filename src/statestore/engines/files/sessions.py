@@ -28,7 +28,7 @@ class SessionFiles:
     def __init__(self, directory: Directory, *, is_writable: bool) -> None:
         self._directory = directory
         self._images = ImageCache()
-        self._index = Index(os.path.join(directory.path, OWN, "index.db") if is_writable else None)
+        self._index = Index(os.path.join(directory.path, OWN, "index.db"), is_writable=is_writable)
 
     def image(self, session_id: str) -> SessionImage | None:
         """The session file as it is now; `CorruptSession` if it cannot be understood."""
