@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
-from benchmarks import files, importing, postgres, sqlite, valkey
+from benchmarks import cli, files, importing, postgres, sqlite, valkey
 from benchmarks.timing import Result
 
 
@@ -16,6 +18,8 @@ def results() -> Iterator[Result]:
     yield from importing.run()
     yield from sqlite.run()
     yield from files.run()
+    with tempfile.TemporaryDirectory(prefix="statestore-bench-") as place:
+        yield from cli.run(Path(place))
     yield from postgres.run()
     yield from valkey.run()
 

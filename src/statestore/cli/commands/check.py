@@ -1,0 +1,49 @@
+"""``statestore check``: what is wrong with a store, where, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import typer
+
+from statestore import Problem
+from statestore.cli.failures import NOT_FOUND
+from statestore.cli.opening import reading
+from statestore.cli.parameters import Json
+from statestore.cli.printing import counted, print_json, print_line, styled
+from statestore.visible import on_one_line
+
+EXAMPLES: Final = (
+    "statestore check",
+    "statestore check --json || echo damaged",
+)
+
+
+def check(ctx: typer.Context, as_json: Json = False) -> None:
+    """Look at everything that is stored; the exit code is 1 if anything is wrong. Nothing is changed."""
+    with reading(ctx) as store:
+        problems, count = store.check(), store.count_sessions()
+    tell_problems(problems, count, as_json=as_json)
+
+
+def tell_problems(problems: Sequence[Problem], count: int, *, as_json: bool) -> None:
+    """Print what was found among so many sessions; ends the command with 1 if anything is still wrong."""
+    for problem in problems:
+        if as_json:
+            print_json(problem)
+        else:
+            _print_problem(problem)
+    left = sum(not problem.is_repaired for problem in problems)
+    if not as_json and not left:
+        print_line(
+            styled("nothing is wrong", "good"), f": {counted(count, 'session')} and all documents were looked at"
+        )
+    if left:
+        raise typer.Exit(NOT_FOUND)
+
+
+def _print_problem(problem: Problem) -> None:
+    state = styled("repaired", "good") if problem.is_repaired else styled("wrong", "bad")
+    print_line(f"{state}  {on_one_line(problem.where)}: {on_one_line(problem.what)}")
+    print_line(styled(f"    {on_one_line(problem.advice)}", "dim"))

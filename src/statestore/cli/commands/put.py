@@ -1,0 +1,74 @@
+"""``statestore put``: store a document."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import msgspec
+import typer
+
+from statestore import StateStore
+from statestore.cli.commands.say import bytes_given
+from statestore.cli.document_places import DocumentPlace, document_place
+from statestore.cli.failures import UNUSABLE, WRONG_USAGE, CommandFailed
+from statestore.cli.opening import writing
+from statestore.cli.parameters import Json
+from statestore.cli.printing import print_json, print_line
+from statestore.visible import on_one_line
+
+EXAMPLES: Final = (
+    "statestore put notes/today.md '# Today'",
+    "statestore put images/logo.bin --from logo.png",
+    """echo '{"steps": 3}' | statestore put projects/alpha/plan.json""",
+)
+
+
+def put(
+    ctx: typer.Context,
+    document: Annotated[str, typer.Argument(metavar="CATEGORY/NAME.KIND", help="The kind is json, md or bin.")],
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="Else, or with -, standard input.")] = None,
+    source: Annotated[str | None, typer.Option("--from", metavar="FILE", help="Take what is in this file.")] = None,
+    if_version: Annotated[str | None, typer.Option("--if-version", metavar="V", help="Only over this version.")] = None,
+    only_new: Annotated[bool, typer.Option("--only-new", help="Only if there is none yet.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Store a document, and print its version. One that is there is replaced. A store that is not there is made."""
+    place = document_place(document)
+    if place.kind is None:
+        raise CommandFailed(f"say what it is: {document}.md, {document}.json or {document}.bin", WRONG_USAGE)
+    if (text is not None and source is not None) or (only_new and if_version is not None):
+        raise CommandFailed("TEXT and --from, or --only-new and --if-version, do not go together", WRONG_USAGE)
+    body = _body(text, source)
+    with writing(ctx, create=True) as store:
+        version = _saved(store, place, body, "" if only_new else if_version)
+    if as_json:
+        print_json({"category": place.category, "name": place.name, "kind": place.kind, "version": version})
+    else:
+        print_line(on_one_line(version))
+
+
+def _body(text: str | None, source: str | None) -> bytes:
+    if source is not None:
+        try:
+            with open(source, "rb") as file:
+                return file.read()
+        except OSError as error:
+            raise CommandFailed(f"{source} cannot be read: {error.strerror or error}", UNUSABLE) from error
+    if text is None or text == "-":
+        return bytes_given()
+    return text.encode(errors="surrogateescape")
+
+
+def _saved(store: StateStore, place: DocumentPlace, body: bytes, if_version: str | None) -> str:
+    category, name, kind = place
+    if kind == "bin":
+        return store.save_bytes(category, name, body, if_version=if_version)
+    try:
+        if kind == "json":
+            return store.save_json(category, name, msgspec.json.decode(body), if_version=if_version)
+        return store.save_markdown(category, name, body.decode(), if_version=if_version)
+    except UnicodeDecodeError as error:
+        reason = f"it is not UTF-8 at byte {error.start}"
+        raise CommandFailed(f"{category}/{name}.{kind} was not stored: {reason}", WRONG_USAGE) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise CommandFailed(f"{category}/{name}.json was not stored: it is not JSON: {error}", WRONG_USAGE) from error

@@ -1,0 +1,26 @@
+"""``statestore repair``: mend what can be mended without losing anything."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import typer
+
+from statestore.cli.commands.check import tell_problems
+from statestore.cli.opening import writing
+from statestore.cli.parameters import Json
+
+EXAMPLES: Final = (
+    "statestore repair",
+    "statestore --store file:agents repair --json",
+)
+
+
+def repair(ctx: typer.Context, as_json: Json = False) -> None:
+    """Mend what check finds, if the engine can, and say what was done.
+
+    Files that cannot be read are moved aside, into .statestore/aside; nothing is ever deleted.
+    """
+    with writing(ctx) as store:
+        problems, count = store.check(repair=True), store.count_sessions()
+    tell_problems(problems, count, as_json=as_json)

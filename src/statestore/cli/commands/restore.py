@@ -1,0 +1,47 @@
+"""``statestore restore``: take a session out of the trash."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Final
+
+import typer
+
+from statestore import StateStore
+from statestore.cli.failures import NOT_FOUND, WRONG_USAGE, CommandFailed
+from statestore.cli.opening import writing
+from statestore.cli.parameters import Json, SessionArgument
+from statestore.cli.printing import print_json, print_line
+from statestore.visible import on_one_line
+
+EXAMPLES: Final = (
+    "statestore restore 3f2a",
+    "statestore trash --json | jq -r .session.id | xargs -n1 statestore restore",
+)
+
+
+def restore(ctx: typer.Context, session: SessionArgument, as_json: Json = False) -> None:
+    """Get a session back out of the trash, with all that it had."""
+    with writing(ctx) as store:
+        restored = store.restore_session(_find(store, session))
+    if as_json:
+        print_json({"session_id": str(restored.id), "user_id": restored.user_id, "records": len(restored.timeline)})
+    else:
+        print_line(f"restored {on_one_line(restored.id)}")
+
+
+def _find(store: StateStore, typed: str) -> str:
+    """The id in the trash that is meant: this one, or the only one that begins so."""
+    titles = {trashed.session.id: trashed.session.title or "" for trashed in store.list_trash()}
+    if typed in titles:
+        return typed
+    found = [session_id for session_id in titles if session_id.startswith(typed)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        choices = [f"{session_id}  {titles[session_id]}" for session_id in found]
+        raise CommandFailed(f"{typed!r} begins several ids in the trash: type more of it", WRONG_USAGE, choices=choices)
+    near = get_close_matches(typed, titles, n=3, cutoff=0.7)
+    way_on = "did you mean" if near else "statestore trash lists what is there"
+    choices = [f"{session_id}  {titles[session_id]}" for session_id in near]
+    raise CommandFailed(f"there is no session {typed!r} in the trash: {way_on}", NOT_FOUND, choices=choices)

@@ -1,0 +1,56 @@
+"""``statestore rewind``: drop the end of a session."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+
+from statestore import Event, TimelineEntry
+from statestore.cli.naming import find_session
+from statestore.cli.opening import writing
+from statestore.cli.parameters import Json, SessionArgument
+from statestore.cli.printing import cut, is_terminal, print_json, print_line, styled, terminal_width
+from statestore.records import body_of
+from statestore.visible import on_one_line
+
+EXAMPLES: Final = (
+    "statestore rewind trip --to 12",
+    "statestore rewind trip --to 12 --json > dropped.jsonl",
+)
+
+
+def rewind(
+    ctx: typer.Context,
+    session: SessionArgument,
+    to: Annotated[int, typer.Option("--to", metavar="SEQ", min=0, help="The last record that stays; 0: none.")],
+    as_json: Json = False,
+) -> None:
+    """Drop every record after a number, and print what was dropped.
+
+    There is no way back but what is printed: statestore fork keeps a copy first. Numbers are not given out again.
+    """
+    with writing(ctx) as store:
+        session_id = find_session(store, session).id
+        dropped = store.rewind_session(session_id, to=to)
+    for entry in dropped:
+        if as_json:
+            body = _decoded(entry)
+            print_json({"session_id": session_id, "seq": entry.seq, "kind": entry.kind, "record": body})
+        else:
+            _print_entry(entry)
+    if not as_json and not dropped:
+        print_line(f"nothing comes after {to}")
+
+
+def _decoded(entry: TimelineEntry) -> object:
+    import msgspec  # noqa: PLC0415 - loaded with the store already
+
+    return msgspec.Raw(body_of(entry.record))
+
+
+def _print_entry(entry: TimelineEntry) -> None:
+    record = entry.record
+    said = bytes(record.data_json).decode() if isinstance(record, Event) else record.content
+    line = on_one_line(f"{entry.seq}  {entry.kind}  {said}")
+    print_line(styled("dropped  ", "dim"), cut(line, max(terminal_width() - 9, 20)) if is_terminal() else line)

@@ -1,0 +1,62 @@
+"""Opening the store that a command works on. Those that only look never create one, and write nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from statestore import StateStore, StoreUnavailable
+from statestore.cli.failures import UNUSABLE, CommandFailed
+
+if TYPE_CHECKING:
+    import typer
+
+    from statestore.cli.chosen import Chosen
+
+
+@contextmanager
+def reading(ctx: typer.Context) -> Generator[StateStore]:
+    """The chosen store, for a command that looks."""
+    with _opened(ctx.obj, create=False, read_only=True) as store:
+        yield store
+
+
+@contextmanager
+def searching(ctx: typer.Context) -> Generator[StateStore]:
+    """The chosen store, for a command that searches: the index of words is kept, where it may be written.
+
+    Without it, every search would have to read everything anew.
+    """
+    with ExitStack() as opened:
+        store = opened.enter_context(reading(ctx))  # which refuses what only a writer would bring up to date
+        with suppress(StoreUnavailable):
+            store = opened.enter_context(writing(ctx))
+        yield store
+
+
+@contextmanager
+def writing(ctx: typer.Context, *, create: bool = False) -> Generator[StateStore]:
+    """The chosen store, for a command that writes; with ``create``, one that is not there is made."""
+    with _opened(ctx.obj, create=create, read_only=False) as store:
+        yield store
+
+
+@contextmanager
+def _opened(chosen: Chosen, *, create: bool, read_only: bool) -> Generator[StateStore]:
+    try:
+        store = StateStore.open(chosen.target, create=create, read_only=read_only)
+    except StoreUnavailable as error:
+        if create or "no store" not in str(error):
+            raise
+        where = re.split("; |, and ", str(error))[0]
+        raise CommandFailed(f"{where}: {_way_on(chosen)}", UNUSABLE) from error
+    with store:
+        yield store
+
+
+def _way_on(chosen: Chosen) -> str:
+    if chosen.is_default:
+        return "name one with --store or STATESTORE_URL, or make one here with statestore new"
+    return "check the name, or make one there with statestore --store … new"

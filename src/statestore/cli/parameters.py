@@ -1,0 +1,13 @@
+"""Arguments and options that several commands take, spelt once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+SessionArgument = Annotated[str, typer.Argument(metavar="ID", help="A session's id, or its beginning.")]
+User = Annotated[str | None, typer.Option("--user", metavar="USER", help="Only this user's.")]
+Project = Annotated[str | None, typer.Option("--project", metavar="ID", help="Only this project's.")]
+Since = Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Only newer ones: 2d, 12h, 2026-01-31.")]

@@ -1,0 +1,33 @@
+"""Sessions out of a store and into another: exports for people and for programs, and imports.
+
+`export_sessions` gives sessions as ``markdown``, ``html``, ``jsonl``, ``json`` or ``openai``; `import_sessions` takes
+``jsonl`` and ``json`` back, and a session is then what it was, byte for byte. `import_path` also takes a directory
+that the Rust program wrote. `write_whole` writes a file wholly or not at all.
+"""
+
+from statestore.exchange.calling import (
+    async_export_sessions,
+    async_import_sessions,
+    export_sessions,
+    import_path,
+    import_sessions,
+)
+from statestore.exchange.formats import FORMATS, SUFFIXES, Format
+from statestore.exchange.landing import Fate, Imported
+from statestore.exchange.parsing import NotAnExport
+from statestore.exchange.whole_files import write_whole
+
+__all__ = [
+    "FORMATS",
+    "SUFFIXES",
+    "Fate",
+    "Format",
+    "Imported",
+    "NotAnExport",
+    "async_export_sessions",
+    "async_import_sessions",
+    "export_sessions",
+    "import_path",
+    "import_sessions",
+    "write_whole",
+]

@@ -1,0 +1,98 @@
+"""`export_sessions` and `import_sessions`: for plain code and for event loops."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import BinaryIO
+
+from statestore.engine import Engine
+from statestore.errors import InvalidValue, StoreUnavailable
+from statestore.exchange.exporting import NoteUnreadable, exported
+from statestore.exchange.formats import Format, writer_for
+from statestore.exchange.importing import imported_store, imported_stream
+from statestore.exchange.landing import Imported
+from statestore.host import stepped
+from statestore.store.async_store import AsyncStateStore
+from statestore.store.plain import StateStore
+
+
+def export_sessions(
+    store: StateStore,
+    ids: Sequence[str] | None = None,
+    *,
+    format: Format = "jsonl",
+    unreadable: NoteUnreadable | None = None,
+) -> Iterator[bytes]:
+    """Sessions as text, chunk by chunk: the named ones in this order, or all.
+
+    ``jsonl`` and ``json`` are lossless, and `import_sessions` takes them. ``openai`` is a line of chat-completions
+    messages for each session. ``markdown`` and ``html`` are for people, newest session first; an html page is
+    complete in itself. Whoever writes meanwhile: each session is exported as it was at one moment. With
+    ``unreadable``, an export of all sessions leaves out those that cannot be read, and calls it with id and error.
+    """
+    return stepped(exported(_plain_engine(store), _checked(ids), writer_for(format), unreadable))
+
+
+def async_export_sessions(
+    store: AsyncStateStore,
+    ids: Sequence[str] | None = None,
+    *,
+    format: Format = "jsonl",
+    unreadable: NoteUnreadable | None = None,
+) -> AsyncIterator[bytes]:
+    """The same as `export_sessions`, for event loops: iterate over it with ``async for``."""
+    return exported(_loop_engine(store), _checked(ids), writer_for(format), unreadable)
+
+
+def import_sessions(store: StateStore, stream: BinaryIO, *, name: str = "the input") -> Iterator[Imported]:
+    """Store the sessions of a ``jsonl`` or ``json`` export, and tell what became of each, as it happens.
+
+    A session is imported wholly or not at all. One that is there already, and is the same, is skipped, so an import
+    can be repeated; another one with the same id is left alone, and the new one is refused. `NotAnExport` names the
+    line where ``stream`` is no export; the sessions before that line are stored.
+    """
+    return stepped(imported_stream(_plain_engine(store), stream, name))
+
+
+def async_import_sessions(
+    store: AsyncStateStore, stream: BinaryIO, *, name: str = "the input"
+) -> AsyncIterator[Imported]:
+    """The same as `import_sessions`, for event loops; ``stream`` is read in the loop's own thread."""
+    return imported_stream(_loop_engine(store), stream, name)
+
+
+def import_path(store: StateStore, path: str | os.PathLike[str]) -> Iterator[Imported]:
+    """Import a file that was exported, or a directory of the Rust program with its sessions and its documents."""
+    name = os.fspath(path)
+    if os.path.isdir(name):
+        with StateStore.open(f"file:{name}", create=False, read_only=True) as source:
+            if source.url == store.url:
+                raise InvalidValue(f"{name} cannot be imported into itself")
+            yield from stepped(imported_store(_plain_engine(store), _plain_engine(source)))
+        return
+    try:
+        with open(name, "rb") as stream:
+            yield from import_sessions(store, stream, name=name)
+    except OSError as error:
+        if error.filename != name:
+            raise
+        raise StoreUnavailable(f"{name} cannot be read: {error.strerror}") from error
+
+
+def _checked(ids: Sequence[str] | None) -> Sequence[str] | None:
+    if isinstance(ids, str):
+        raise InvalidValue("ids is a list of session ids, not a text")
+    return ids if ids is None else list(dict.fromkeys(ids))
+
+
+def _plain_engine(store: StateStore) -> Engine:
+    if not isinstance(store, StateStore):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValue(f"a StateStore is needed here, not {type(store).__name__}")
+    return store._store._engine  # pyright: ignore[reportPrivateUsage] - what no program understands is moved as well
+
+
+def _loop_engine(store: AsyncStateStore) -> Engine:
+    if not isinstance(store, AsyncStateStore):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValue(f"an AsyncStateStore is needed here, not {type(store).__name__}")
+    return store._engine  # pyright: ignore[reportPrivateUsage]

@@ -1,0 +1,59 @@
+"""Writing a file wholly or not at all: beside its place first, then into it by a rename."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+
+from statestore.engines.flushing import flush, flush_directory
+from statestore.errors import StoreUnavailable
+
+
+def write_whole(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> int:
+    """Write chunks to a file, which is there afterwards with all of them; how many bytes these are.
+
+    If anything goes wrong in between, Ctrl-C included, what was at the path before is there still, and nothing else.
+    What is no plain file, like a pipe or ``/dev/stdout``, is written to directly. `StoreUnavailable` says why it
+    cannot be written.
+    """
+    given: str = os.fspath(path)
+    target = os.path.realpath(given)
+    try:
+        if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
+            with open(target, "wb") as file:
+                return _written(file.fileno(), chunks)
+        return _replaced(target, chunks)
+    except OSError as error:
+        raise StoreUnavailable(f"{given} cannot be written: {error.strerror or error}") from error
+
+
+def _replaced(target: str, chunks: Iterable[bytes]) -> int:
+    directory, name = os.path.split(target)
+    temporary = os.path.join(directory, f".{name[:100]}.{secrets.token_hex(4)}.part")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            if os.path.exists(target):
+                os.fchmod(fd, stat.S_IMODE(os.stat(target).st_mode))
+            size = _written(fd, chunks)
+            flush(fd)
+        finally:
+            os.close(fd)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    flush_directory(directory)
+    return size
+
+
+def _written(fd: int, chunks: Iterable[bytes]) -> int:
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        rest = memoryview(chunk)
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+    return size

@@ -1,0 +1,205 @@
+"""``export``, ``import``, ``copy``, ``backup``: out of a store and into another, wholly or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from program import STYLE, Terminal, command, environment, lines_of, refused, run, screen
+
+from children import PATIENCE
+from statestore import Session, StateStore
+
+GOLDEN = Path(__file__).parent.parent / "data" / "golden"
+
+
+def test_what_is_exported_and_imported_is_the_same(here: Path) -> None:
+    for name in ("all.jsonl", "all.json"):
+        (told,) = lines_of(here, "export", "-o", name)
+        assert told.startswith(f"{name}: 7 sessions as {name[4:]}, ")
+        store = f"{name}.db"
+        assert lines_of(here, "--store", store, "import", name) == ["7 imported"]
+        assert lines_of(here, "--store", store, "import", name) == ["0 imported, 7 there already"]
+        assert lines_of(here, "--store", store, "export") == lines_of(here, "export")
+
+
+def test_an_export_goes_through_a_pipe(here: Path) -> None:
+    with (
+        subprocess.Popen(command("export"), cwd=here, env=environment(), stdout=subprocess.PIPE) as source,
+        subprocess.Popen(
+            command("--store", "o.db", "import", "-", "--json"),
+            cwd=here,
+            env=environment(),
+            stdin=source.stdout,
+            stdout=subprocess.PIPE,
+        ) as target,
+    ):
+        assert source.stdout is not None
+        source.stdout.close()
+        printed, _ = target.communicate(timeout=PATIENCE)
+    assert (source.returncode, target.returncode) == (0, 0)
+    assert [json.loads(line)["fate"] for line in printed.splitlines()] == ["imported"] * 7
+
+
+def test_sessions_are_chosen_by_name_user_project_and_age(here: Path) -> None:
+    def exported(*arguments: str) -> set[str]:
+        ends = (json.loads(line).get("end") for line in lines_of(here, "export", *arguments))
+        return {end for end in ends if end is not None}
+
+    assert exported("tri", "tokyo") == {"trip", "tokyo-weather"}
+    assert exported("--project", "holidays") == {"trip"}
+    assert len(exported("--user", "carol")) == 2
+    assert exported("--user", "bob", "--since", "36h") == {"tokyo-weather"}
+    assert "not both" in refused(here, 2, "export", "trip", "--user", "bob")
+    assert "nothing was exported" in refused(here, 1, "export", "--user", "nobody", "-o", "a.html")
+    assert "no session 'nobody'" in refused(here, 1, "export", "nobody", "-o", "a.html")
+    assert not (here / "a.html").exists()
+
+
+def test_the_name_of_the_file_tells_the_format_unless_it_is_told(here: Path) -> None:
+    for name, beginning in (("a.html", "<!doctype html>"), ("a.md", "# Which ferry"), ("a.txt", '{"statestore":1')):
+        (line,) = lines_of(here, "export", "trip", "-o", name, "--json")
+        told = json.loads(line)
+        assert (told["file"], told["sessions"], told["bytes"]) == (name, 1, (here / name).stat().st_size)
+        assert (here / name).read_text().startswith(beginning)
+    assert lines_of(here, "export", "trip", "-o", "-") == lines_of(here, "export", "trip")
+    assert lines_of(here, "export", "trip", "-f", "openai")[0].startswith('{"messages":[{"role":"user"')
+    assert json.loads(run(here, "export", "--json").stdout)["statestore"] == 1
+    assert "use one of markdown, html" in refused(here, 2, "export", "-f", "docx")
+    assert "-o FILE" in refused(here, 2, "export", "-f", "html", "--json")
+
+
+def test_an_unwritable_target_is_an_error_and_leaves_nothing(here: Path) -> None:
+    before = sorted(os.listdir(here))
+    assert "No such file or directory" in refused(here, 3, "export", "-o", "no/a.html")
+    assert "Is a directory" in refused(here, 3, "export", "-o", ".")
+    assert "No space left" in refused(here, 3, "export", "-o", "/dev/full")
+    assert sorted(os.listdir(here)) == before
+
+
+def test_an_export_that_is_interrupted_leaves_what_was_there_and_no_half(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path / "state.db", durability="relaxed") as store:
+        session = Session("alice", "long")
+        for number in range(20_000):
+            session.add_agent_response(f"# {number}\n\n- one\n- **two** and `three`\n")
+        store.save_session(session)
+    (tmp_path / "out.html").write_text("before")
+    process = subprocess.Popen(command("export", "-o", "out.html"), cwd=tmp_path, env=environment())
+    deadline = time.monotonic() + PATIENCE
+    while not any(file.stat().st_size for file in tmp_path.glob(".out.html.*.part")):
+        assert process.poll() is None, "it was faster than the test"
+        assert time.monotonic() < deadline
+    process.send_signal(signal.SIGINT)
+    assert process.wait(PATIENCE) == -signal.SIGINT
+    assert (tmp_path / "out.html").read_text() == "before"
+    assert not list(tmp_path.glob(".out.html.*"))
+
+
+def test_an_export_into_a_closed_pipe_ends_silently(here: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-c", '"$@" | head -c 10; echo " ${PIPESTATUS[0]}"', "-", *command("export", "-f", "html")],
+        cwd=here,
+        env=environment(),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.stdout.strip().split()[-1], done.stderr) in (("141", ""), ("0", ""))
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "openai", "markdown", "html"])
+def test_an_export_on_a_terminal_shows_controls_and_obeys_none(here: Path, form: str) -> None:
+    text = screen(here, 80, "export", "attack", "-f", form)
+    assert not [character for character in text if character < " " and character not in "\n\t"]
+    assert "\x9b" not in text
+    assert "\u202e" not in text
+
+
+def test_a_session_that_cannot_be_read_is_named_and_the_others_are_exported(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN, tmp_path / "state")
+    (tmp_path / "state" / "sessions" / "bad.json").write_text("{")
+    done = run(tmp_path, "--store", "state", "export", "-o", "all.jsonl")
+    assert "bad" in done.stderr
+    assert done.stdout.startswith("all.jsonl: 6 sessions")
+    assert "Traceback" not in done.stderr
+
+
+def test_what_is_no_export_is_refused_with_its_line(here: Path) -> None:
+    (here / "a.html").write_text("<html>\n")
+    done = run(here, "import", "a.html")
+    assert done.returncode == 1
+    assert "a.html, line 1: it is not JSON" in done.stderr
+    lines = lines_of(here, "export", "trip")
+    (here / "cut.jsonl").write_text("\n".join(lines[:-1]) + "\n")
+    done = run(here, "--store", "o.db", "import", "cut.jsonl")
+    assert (done.returncode, done.stdout) == (1, "0 imported\n")
+    assert f"cut.jsonl, line {len(lines) - 1}: session trip does not end" in done.stderr
+    assert run(here, "--store", "o.db", "ls").stdout == ""
+
+
+def test_a_missing_file_is_an_error_before_a_store_is_made(tmp_path: Path) -> None:
+    assert "there is no file nowhere" in refused(tmp_path, 3, "import", "nowhere")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_session_of_that_id_is_named_and_left_alone(here: Path) -> None:
+    lines_of(here, "export", "trip", "tokyo-weather", "-o", "two.jsonl")
+    lines_of(here, "--store", "o.db", "new", "trip", "--user", "bob")
+    done = run(here, "--store", "o.db", "import", "two.jsonl")
+    assert (done.returncode, done.stdout) == (1, "1 imported, 1 refused\n")
+    assert "session trip was not imported: another one with this id is there" in done.stderr
+    assert {json.loads(line)["user_id"] for line in lines_of(here, "--store", "o.db", "ls", "--json")} == {"bob"}
+
+
+def test_a_directory_of_the_rust_program_is_imported(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN, tmp_path / "rust")
+    lines = lines_of(tmp_path, "import", "rust", "--json")
+    assert {json.loads(line)["fate"] for line in lines} == {"imported"}
+    assert lines_of(tmp_path, "import", "rust") == [f"0 imported, {len(lines)} there already"]
+    assert lines_of(tmp_path, "export") == lines_of(tmp_path, "--store", "file:rust", "export")
+
+
+def test_a_store_is_copied_verified_and_copied_again(here: Path) -> None:
+    told, digest = lines_of(here, "copy", "state.db", "file:copied")
+    assert "7 sessions with 15 records, 3 documents" in told
+    assert "verified" in told
+    report = json.loads(lines_of(here, "copy", "state.db", "file:copied", "--json")[0])
+    assert (f"digest {report['digest']}", report["skipped"]) == (digest, 10)
+    assert lines_of(here, "--store", "file:copied", "export") == lines_of(here, "export")
+    lines_of(here, "--store", "file:copied", "say", "trip", "only here")
+    assert "session trip" in refused(here, 1, "copy", "state.db", "file:copied")
+    assert "there is no store at" in refused(here, 3, "copy", "nowhere.db", "file:other")
+
+
+def test_a_copy_shows_how_far_it_is_on_a_terminal_and_leaves_one_line(here: Path) -> None:
+    text = screen(here, 70, "copy", "state.db", "file:copied")
+    assert "copying: 7 of 7 sessions" in text
+    assert "verifying: " in text
+    last = STYLE.sub("", text).rsplit("\x1b[K", 1)[-1].splitlines()
+    assert last[0].startswith("file:")
+    assert last[-1].startswith("digest ")
+
+
+def test_a_backup_is_a_store_of_its_own_and_replaces_nothing(here: Path) -> None:
+    (told,) = lines_of(here, "backup", "b.db")
+    assert told.startswith("b.db: ")
+    assert lines_of(here, "--store", "b.db", "export") == lines_of(here, "export")
+    assert "exists already" in refused(here, 3, "backup", "b.db")
+    lines_of(here, "copy", "state.db", "file:dir")
+    assert "statestore copy" in refused(here, 3, "--store", "file:dir", "backup", "c.db")
+    assert json.loads(lines_of(here, "backup", "d.db", "--json")[0])["file"] == "d.db"
+
+
+def test_ctrl_c_during_a_copy_ends_it_and_running_it_again_finishes_it(here: Path) -> None:
+    terminal = Terminal(here, 80, "copy", "state.db", "file:copied")
+    terminal.wait_for("copying")
+    terminal.press("\x03")
+    terminal.end()
+    assert "verified" in lines_of(here, "copy", "state.db", "file:copied")[0]
