@@ -45,7 +45,10 @@ def test_a_url_is_read_as_it_is_meant() -> None:
     assert not parse("redis", "//localhost").is_encrypted
     several = parse("valkey", "//a:1,b:2?cluster=true")
     assert (several.hosts, several.is_cluster) == ((("a", 1), ("b", 2)), True)
-    assert parse("valkey", several.url.removeprefix("valkey:")) == several
+    special = parse("valkey", "//al%40ice@h?prefix=a%40b%26c%25%2B")
+    assert (special.username, special.prefix) == ("al@ice", "a@b&c%+")
+    for address in (several, special):
+        assert parse("valkey", address.url.removeprefix("valkey:")) == address
 
 
 @pytest.fixture

@@ -7,10 +7,15 @@ from collections.abc import Callable
 
 import pytest
 import redis
+from redis.exceptions import ResponseError
 
-from servers.valkey import ValkeyCluster, server, shared_cluster, shared_url
-from statestore import Session, StateStore, UserMessage
+from servers.valkey import ValkeyCluster, ValkeyServer, server, shared_cluster, shared_url
+from statestore import AsyncStateStore, Session, StateStore, UserMessage
 from statestore.engines.valkey import ValkeyClusterEngine, ValkeyEngine
+from statestore.engines.valkey.calling import ServerCaller
+from statestore.engines.valkey.keys import Keys
+from statestore.engines.valkey.mending import Finding, mend
+from statestore.engines.valkey.surveying import survey
 from statestore.engines.valkey.url import parse
 from statestore.stored import Problem
 
@@ -146,6 +151,85 @@ def _delete(cluster: ValkeyCluster, *keys: str) -> None:
         for node in cluster.nodes:
             try:
                 deleted += node.client.delete(key)  # type: ignore[operator]
-            except redis.exceptions.ResponseError:
+            except ResponseError:
                 continue  # it is on another node
         assert deleted == 1
+
+
+async def _survey(caller: ServerCaller, prefix: str) -> list[Finding]:
+    return [finding async for finding in survey(caller, Keys(prefix), is_durable=False)]
+
+
+@pytest.mark.parametrize("gone", ["newest", "ids"])
+@pytest.mark.parametrize("meanwhile", ["append", "delete", "nothing"])
+def test_what_changes_while_it_is_mended_is_listed_where_it_is(
+    url: str, prefix: str, gone: str, meanwhile: str
+) -> None:
+    filled(url)
+    with client_of(url) as client:
+        client.delete(f"{prefix}:{gone}")
+
+    async def run() -> None:
+        caller = ServerCaller(parse("valkey", url.removeprefix("valkey:")))
+        await caller.open()
+        (finding,) = await _survey(caller, prefix)
+        async with AsyncStateStore.open(url) as store:
+            if meanwhile == "append":
+                await store.append("s", UserMessage("moves it to the front"))
+            elif meanwhile == "delete":
+                await store.delete_session("s")
+            await mend(caller, finding)
+            assert await _survey(caller, prefix) == []
+            there = [] if meanwhile == "delete" else ["s"]
+            assert [it.id for it in await store.list_sessions()] == there
+            assert [it.id for it in await store.list_sessions(order="id")] == there
+        await caller.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("ghost", ["session", "document"])
+def test_what_comes_back_while_its_entry_is_removed_is_listed(url: str, prefix: str, ghost: str) -> None:
+    filled(url)
+    with client_of(url) as client:
+        if ghost == "session":
+            client.zadd(f"{prefix}:ids", {"back": 0})
+        else:
+            client.zadd(f"{prefix}:d:{{notes}}", {"back\0json": 0})
+
+    async def run() -> None:
+        caller = ServerCaller(parse("valkey", url.removeprefix("valkey:")))
+        await caller.open()
+        (finding,) = await _survey(caller, prefix)
+        async with AsyncStateStore.open(url) as store:
+            await store.save_session(Session.with_id("alice", "back"))
+            await store.save_json("notes", "back", 1)
+            await mend(caller, finding)
+            assert await _survey(caller, prefix) == []
+            assert [it.id for it in await store.list_sessions(order="id")] == ["back", "s"]
+            assert await store.list_category("notes") == ["back", "n"]
+        await caller.close()
+
+    asyncio.run(run())
+
+
+def test_many_sessions_are_looked_at_in_few_round_trips(own_server: ValkeyServer) -> None:
+    async def run() -> None:
+        async with AsyncStateStore.open(own_server.url) as store:
+            await asyncio.gather(*(store.save_session(Session.with_id("alice", f"s{n}")) for n in range(1_000)))
+            own_server.client.hincrby("statestore:s:{s7}:h", "size", 1)
+            before = own_server.client.info("stats")["total_reads_processed"]  # type: ignore[index]
+            (problem,) = await store.check()
+            assert problem.where == "session s7"
+            assert own_server.client.info("stats")["total_reads_processed"] - before < 200  # type: ignore[index]
+
+    asyncio.run(run())
+
+
+def test_long_sessions_are_looked_at_one_by_one_and_wholly(url: str) -> None:
+    with StateStore.open(url) as store:
+        for number in range(3):
+            store.save_session(Session.with_id("alice", f"s{number}"))
+            for _ in range(3):
+                store.append(f"s{number}", UserMessage("x" * 900_000))
+        assert store.check() == []

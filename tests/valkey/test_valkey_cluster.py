@@ -11,7 +11,7 @@ import pytest
 from valkey_load import loaded
 
 from servers.valkey import ValkeyCluster, ValkeyServer, server
-from statestore import Session, StateStore, UserMessage
+from statestore import Session, StateStore, StoreUnavailable, UserMessage
 
 HOSTILE = [
     "{",
@@ -119,22 +119,55 @@ def _replica_of(master: ValkeyServer) -> Iterator[ValkeyServer]:
         yield replica
 
 
+@contextmanager
+def moving(source: ValkeyServer, target: ValkeyServer, slot: int) -> Iterator[None]:
+    """While a slot is on its way from one node to another; at the end it is there, with all its keys."""
+    ids = {node: node.client.execute_command("CLUSTER", "MYID").decode() for node in (source, target)}  # type: ignore[union-attr]
+    target.client.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[source])
+    source.client.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[target])
+    yield
+    while keys := source.client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 10):
+        source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)  # type: ignore[misc]
+    for node in (target, source):
+        node.client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", ids[target])
+
+
+@pytest.mark.parametrize("part", ["h", "r"])
+def test_a_session_of_which_a_part_was_moved_is_neither_missing_nor_torn(part: str, own_cluster: ValkeyCluster) -> None:
+    """Who comes while its keys are on the way is told to wait, and finds everything once they are all there."""
+    source, target = own_cluster.nodes[0], own_cluster.nodes[1]
+    with StateStore.open(f"{own_cluster.url}&timeout=1") as store:
+        for number in range(20):
+            store.save_session(Session.with_id("alice", f"s{number}"))
+            store.append(f"s{number}", UserMessage("before"))
+        (key, *_) = sorted(source.client.scan_iter("statestore:s:*:h", count=1000))
+        session_id = key.decode().removeprefix("statestore:s:{").removesuffix("}:h")
+        slot = source.client.execute_command("CLUSTER", "KEYSLOT", key)
+        with moving(source, target, slot):  # type: ignore[arg-type]
+            moved = key[:-1] + part.encode()
+            source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", moved)
+            with pytest.raises(StoreUnavailable):
+                store.append(session_id, UserMessage("no"))
+            with pytest.raises(StoreUnavailable):
+                store.load_session(session_id)
+        store.append(session_id, UserMessage("after"))
+        session = store.load_session(session_id)
+        assert session is not None
+        assert [message.content for message in session.user_messages] == ["before", "after"]
+        assert store.check() == []
+
+
 def test_slots_that_move_are_followed(own_cluster: ValkeyCluster) -> None:
     """Key by key, while others write: some are here already and some still there."""
     source, target = own_cluster.nodes[0], own_cluster.nodes[1]
 
     def move_some() -> None:
-        ids = {node: node.client.execute_command("CLUSTER", "MYID").decode() for node in (source, target)}  # type: ignore[union-attr]
         slots = {
             source.client.execute_command("CLUSTER", "KEYSLOT", key) for key in source.client.scan_iter(count=1000)
         }
         for slot in sorted(slots)[:12]:  # type: ignore[type-var]
-            target.client.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[source])
-            source.client.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[target])
-            while keys := source.client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 10):
-                source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)  # type: ignore[misc]
-            for node in (target, source):
-                node.client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", ids[target])
+            with moving(source, target, slot):  # type: ignore[arg-type]
+                pass
 
     async def run() -> None:
         async with loaded(own_cluster.url, sessions=8) as (load, store):

@@ -200,6 +200,33 @@ def test_options_that_make_no_sense_are_refused(rest: str, error: type[Exception
     assert SECRET not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "//:open?sesame@127.0.0.1:1",
+        "//bob:open?prefix=sesame@127.0.0.1:1",
+        "//bob:1?timeout=sesame@127.0.0.1:1",
+        "//bob:open/ses?ame@127.0.0.1:1",
+        "//bob:sesame",
+    ],
+)
+def test_a_password_that_is_taken_for_something_else_is_not_quoted(rest: str) -> None:
+    with pytest.raises(InvalidValue, match="password") as caught:
+        StateStore.open(f"valkey:{rest}")
+    whole = "".join(traceback.format_exception_only(caught.value))
+    assert not any(part in whole for part in ("open", "ses", "ame"))
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["//h?prefix=\ud800", "//\ud800", "//h:1,\udfff:2?cluster=true", "//bob\ud800:x@h", "//:\ud800@h", "///\ud800"],
+)
+def test_half_a_character_in_a_url_is_refused(rest: str) -> None:
+    with pytest.raises(InvalidValue, match="lone surrogates"):
+        StateStore.open(f"valkey:{rest}")
+
+
 def test_an_url_without_a_host_is_refused() -> None:
     for url in ("valkey:", "valkey://", "redis:localhost"):
         assert "needs a host" in refused(url)

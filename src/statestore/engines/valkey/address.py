@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
+from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -11,6 +12,14 @@ from statestore.errors import InvalidValue
 PREFIX: Final = "statestore"
 TIMEOUT: Final = 30.0
 PORT: Final = 6379
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class Address(Struct, frozen=True):
@@ -34,6 +43,9 @@ class Address(Struct, frozen=True):
     is_cluster: bool = False
 
     def __post_init__(self) -> None:
+        for what, text in self._texts():
+            if "\0" in text or not _is_unicode(text):
+                raise InvalidValue(f"{what} is a text without NUL and without half characters (lone surrogates)")
         if not self.prefix or set(self.prefix) & set("{}*?[]\\\0"):
             raise InvalidValue(f"prefix is a text without any of {{ }} * ? [ ] \\ and NUL, not {self.prefix!r}")
         if not 0 <= self.ttl <= 3_000_000_000:
@@ -45,6 +57,12 @@ class Address(Struct, frozen=True):
         if len(self.hosts) > 1 and not self.is_cluster:
             raise InvalidValue("several hosts are for a cluster: add cluster=true to the URL's options")
 
+    def _texts(self) -> list[tuple[str, str]]:
+        texts = [("a host in the URL", host) for host, _ in self.hosts]
+        texts += [("the socket's path", self.socket or ""), ("the user's name", self.username or "")]
+        texts += [("the password", self.password or ""), ("prefix", self.prefix), ("ca", self.ca_file or "")]
+        return texts
+
     @property
     def is_encrypted(self) -> bool:
         """Whether the connection is made with TLS."""
@@ -53,13 +71,13 @@ class Address(Struct, frozen=True):
     @property
     def url(self) -> str:
         """The store as a URL, without any password."""
-        user = f"{self.username}@" if self.username else ""
+        user = f"{quote(self.username, safe='')}@" if self.username else ""
         if self.socket is None:
             hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in self.hosts)
             place = f"{user}{hosts}/{self.db}"
         else:
             place = f"{user}{self.socket}"
-        options = [] if self.prefix == PREFIX else [f"prefix={self.prefix}"]
+        options = [] if self.prefix == PREFIX else [f"prefix={quote(self.prefix, safe=':/')}"]
         options += [f"db={self.db}"] if self.socket and self.db else []
         options += ["cluster=true"] if self.is_cluster else []
         return f"{self.scheme}://{place}{'?' if options else ''}{'&'.join(options)}"

@@ -91,22 +91,25 @@ class Caller(ABC):
     async def run_all(
         self,
         script: Script,
-        calls: Sequence[tuple[str, Sequence[str | bytes | int]]],
+        calls: Sequence[tuple[Sequence[str], Sequence[str | bytes | int]]],
         *,
         besides: Sequence[Command] = (),
     ) -> list[Any]:
-        """What a script gives back for each key and arguments, an error where it failed.
+        """What a script gives back for each set of keys and arguments, an error where it failed.
 
-        Some more commands may go along; nobody wants to know what comes of them.
+        Keys are those that a script uses, as far as they are known: while a cluster moves them to another node, it
+        says so if it has only some of them. Some more commands may go along; nobody wants to know what comes of them.
         """
-        commands = [("EVALSHA", script.digest, 1, key, *arguments) for key, arguments in calls]
+        commands = [("EVALSHA", script.digest, len(keys), *keys, *arguments) for keys, arguments in calls]
         everything = [*commands, *besides]
         replies = await self._persist(lambda: self._attempt_script(script, everything), keep_trying=True)
         return replies[: len(commands)]
 
-    async def run(self, script: Script, key: str, *arguments: str | bytes | int, keep_trying: bool = True) -> Any:
+    async def run(
+        self, script: Script, keys: Sequence[str], *arguments: str | bytes | int, keep_trying: bool = True
+    ) -> Any:
         """What a script gives back."""
-        command = ("EVALSHA", script.digest, 1, key, *arguments)
+        command = ("EVALSHA", script.digest, len(keys), *keys, *arguments)
         (reply,) = await self._persist(lambda: self._attempt_script(script, [command]), keep_trying=keep_trying)
         if isinstance(reply, Exception):
             raise self._explained(reply) from reply

@@ -54,6 +54,10 @@ class Keys:
         """What the keys of a session begin with."""
         return f"{self._session}{encoded(session_id)}}}"
 
+    def parts_of(self, session: str) -> tuple[str, ...]:
+        """All keys of a session, which begin so: header, records, idempotency keys, metadata."""
+        return tuple(f"{session}:{part}" for part in "hrkm")
+
     def session_in(self, key: str) -> str:
         """The id in the key of a session's header."""
         return decoded(key[len(self._session) : -len("}:h")])

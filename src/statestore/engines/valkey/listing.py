@@ -71,7 +71,7 @@ async def list_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_
     while left is None or len(found) < left:
         page = PAGE if left is None or is_filtered else min(PAGE, left - len(found))
         selection = _selection(keys, query, page, may_clean=may_clean, only_counts=False)
-        rows, last = await caller.run(LIST, keys.newest, selection, start, end)
+        rows, last = await caller.run(LIST, (keys.newest,), selection, start, end)
         found += [summary for row in _rows(rows) if (summary := summary_of(row)) is not None]
         if last is None:
             break
@@ -89,7 +89,7 @@ async def count_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may
     count = 0
     while True:
         selection = _selection(keys, query, PAGE, may_clean=may_clean, only_counts=True)
-        some, last = await caller.run(LIST, keys.newest, selection, start, end)
+        some, last = await caller.run(LIST, (keys.newest,), selection, start, end)
         count += some
         if last is None:
             return count

@@ -22,7 +22,7 @@ from statestore.engine import (
     Requires,
 )
 from statestore.engines.valkey.keys import Keys, place_of
-from statestore.errors import InvalidValue, NotSupported
+from statestore.errors import CorruptData, CorruptSession, InvalidValue, NotSupported
 from statestore.jsontext import json_string
 from statestore.records import column_of
 from statestore.timestamps import nanoseconds
@@ -38,9 +38,9 @@ _unpack = msgspec.msgpack.Decoder(list[Any]).decode
 
 
 class Plan(NamedTuple):
-    """What a script is called with: a key that tells where, and its arguments."""
+    """What a script is called with: keys that tell where, and its arguments."""
 
-    key: str
+    keys: Sequence[str]
     arguments: list[bytes]
     token: str
     """The key under which the outcome is kept, for whoever has to ask again."""
@@ -71,7 +71,19 @@ class Planner:
         item = changes[0][1] if len(batch) == 1 else self._keys.prefix
         token = self._keys.token(item, os.urandom(12).hex())
         head = (self._keys.prefix, token, TOKEN_LIFE, self._ttl, self._changes_kept, self._has_indexes, changes)
-        return Plan(item, [_pack(head), *blobs], token)
+        return Plan(self._keys_of(batch, item), [_pack(head), *blobs], token)
+
+    def _keys_of(self, batch: Sequence[Change], item: str) -> Sequence[str]:
+        """The keys of the one item of a batch; of several, any key will do, since a cluster makes no such batch."""
+        if len(batch) == 1:
+            match batch[0]:
+                case ChangeSession() | DeleteSession():
+                    return self._keys.parts_of(item)
+                case PutDocument(category, name, kind) | DeleteDocument(category, name, kind):
+                    return item, self._keys.document(category, name, kind)
+                case _:
+                    return (item,)
+        return (item,)
 
     def _planned(self, change: Change, blobs: list[bytes]) -> tuple[Any, ...]:
         if isinstance(change, ChangeSession):
@@ -165,6 +177,18 @@ def outcomes_of(batch: Sequence[Change], reply: bytes) -> list[Outcome]:
             raise NotSupported(f"session {session_id} has no numbers left: {MAX_SEQ} is the last one")
         raise InvalidValue(
             f"session {session_id} cannot give a record the number {number}: it is at {last}, and numbers rise"
+        )
+    if kind == 3:
+        key, found = results
+        raise CorruptData(
+            f"the key {key!r} holds a {found} that somebody else wrote, so nothing was written: remove it, or use "
+            "another prefix, and see what check() tells"
+        )
+    if kind == 4:
+        place, field = int(results[0]), str(results[1])
+        raise CorruptSession(
+            f"session {getattr(batch[place], 'id', '')}: the field {field!r} of its header is missing or none of ours, "
+            "so nothing was written: check() tells more, and deleting the session works"
         )
     return [
         Outcome(before or None, version or None, tuple(seqs), deleted) for before, version, seqs, deleted, *_ in results

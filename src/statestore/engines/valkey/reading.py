@@ -36,14 +36,14 @@ async def read_session(
     base = keys.session(session_id)
     bounds = [base, _bound(after), _bound(None if before is None else max(before, 0)), _bound(last), PAGE]
     while True:
-        reply = await caller.run(READ, f"{base}:h", *bounds)
+        reply = await caller.run(READ, keys.parts_of(base), *bounds)
         if reply is None:
             return None
         packed, layout, joined, following, final, metadata, seq_of_key = reply
         pieces = [joined]
         header = _header(packed)
         while following <= final:
-            rest = await caller.run(READ, f"{base}:h", *bounds, header[10], following, final)
+            rest = await caller.run(READ, keys.parts_of(base), *bounds, header[10], following, final)
             if rest is None:  # it was rewound or deleted meanwhile
                 break
             more, following = rest
@@ -144,7 +144,7 @@ async def list_documents(caller: Caller, keys: Keys, query: DocumentQuery) -> li
     found: list[DocumentInfo] = []
     while left > 0:
         page = min(left, PAGE)
-        reply = await caller.run(LIST_DOCUMENTS, base, base, start, page)
+        reply = await caller.run(LIST_DOCUMENTS, (base,), base, start, page)
         for member, size in zip(reply[::2], reply[1::2], strict=True):
             name, _, kind = member.decode().partition("\0")
             found.append(DocumentInfo(query.category, name, cast("DocumentKind", kind), size))

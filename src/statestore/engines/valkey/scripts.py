@@ -27,7 +27,8 @@ def _script(*names: str) -> Script:
 
 
 OPEN: Final = _script("open")
-COMMIT: Final = _script("shared", "judging", "finding", "sessions", "documents", "commit")
+PROBE: Final = _script("probe")
+COMMIT: Final = _script("shared", "judging", "foreign", "finding", "sessions", "documents", "commit")
 READ: Final = _script("finding", "read")
 LIST: Final = _script("shared", "list")
 CHECK: Final = _script("shared", "check")

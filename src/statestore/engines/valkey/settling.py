@@ -26,7 +26,7 @@ class Settlement:
         settled, self._settled = self._settled, []
         repeated = caller.repeated
         replies = await caller.run_all(
-            COMMIT, [(plan.key, plan.arguments) for plan in plans], besides=_forgetting(caller, settled)
+            COMMIT, [(plan.keys, plan.arguments) for plan in plans], besides=_forgetting(caller, settled)
         )
         if caller.repeated == repeated:  # else an attempt may still be under way, and must find the outcome
             self._settled += [plan.token for plan in plans]

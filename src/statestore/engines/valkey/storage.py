@@ -12,8 +12,10 @@ from statestore.engines.valkey import reading
 from statestore.engines.valkey.address import Address
 from statestore.engines.valkey.calling import Caller
 from statestore.engines.valkey.keys import Keys
+from statestore.engines.valkey.mending import Finding, mend
+from statestore.engines.valkey.probing import check_rights
 from statestore.engines.valkey.scripts import OPEN
-from statestore.engines.valkey.surveying import Finding, mend, survey
+from statestore.engines.valkey.surveying import survey
 from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, StoredSession
 
@@ -48,6 +50,8 @@ class Storage:
         try:
             await self._look_at_server()
             await self._look_at_store()
+            if not self._read_only:
+                await check_rights(self._caller, self._keys)
         except BaseException:
             await self._caller.close()
             raise
@@ -60,7 +64,7 @@ class Storage:
         makes = not self._read_only and self._create
         expires = "1" if self._address.ttl and not self._read_only else "0"
         arguments = (str(VERSION) if makes else "", os.urandom(8).hex(), expires)
-        version, identity, _ = await self._caller.run(OPEN, self._keys.store, *arguments, keep_trying=False)
+        version, identity, _ = await self._caller.run(OPEN, (self._keys.store,), *arguments, keep_trying=False)
         if version is None:
             why = "read_only=True" if self._read_only else "create=False"
             raise StoreUnavailable(f"{self.url} holds no store yet, and {why} makes none")
@@ -107,7 +111,7 @@ class Storage:
         """List what no index knows, and remove entries of what is gone; what is stored is left as it is."""
         self._check_writable()
         with self._calls:
-            return [await mend(self._caller, finding) async for finding in self._survey() if finding.remedy]
+            return [await mend(self._caller, finding) async for finding in self._survey() if finding.has_remedy]
 
     def _survey(self) -> AsyncIterator[Finding]:
         return survey(self._caller, self._keys, is_durable=self._is_durable)

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Any, Final, NamedTuple
-
-import msgspec
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Final
 
 from statestore.engines.inspecting import KEPT, faults_of_document
 from statestore.engines.valkey.calling import Caller, Command
-from statestore.engines.valkey.cluster_listing import entries_to_add
-from statestore.engines.valkey.inspecting import inspect_session
 from statestore.engines.valkey.keys import PLACE_DIGITS, Keys
-from statestore.engines.valkey.planning import Listed
-from statestore.engines.valkey.scripts import CHECK
-from statestore.errors import StateStoreError
+from statestore.engines.valkey.mending import (
+    REPAIR,
+    Finding,
+    call_all,
+    document_due,
+    document_entries,
+    session_due,
+)
+from statestore.engines.valkey.surveying_sessions import survey_sessions
+from statestore.errors import CorruptData, StateStoreError
 from statestore.stored import Problem
 
-_REPAIR: Final = "repair() puts it right"
 _PAGE: Final = 1_000
 _SETTINGS: Final = ("appendonly", "appendfsync", "maxmemory", "maxmemory-policy")
-
-
-class Finding(NamedTuple):
-    """A problem, and the commands that mend it, if there are any that lose nothing."""
-
-    problem: Problem
-    remedy: Sequence[Command] = ()
-
-
-async def mend(caller: Caller, finding: Finding) -> Problem:
-    """Put right what was found; what was wrong, and what was done about it."""
-    for reply in await caller.call_all(finding.remedy):
-        error = caller.explained(reply)
-        if error is not None:
-            raise error
-    done = "it was listed" if finding.remedy[0][0] == "ZADD" else "the entry was removed"
-    return msgspec.structs.replace(finding.problem, advice=done)
 
 
 async def survey(caller: Caller, keys: Keys, *, is_durable: bool) -> AsyncIterator[Finding]:
@@ -44,7 +30,9 @@ async def survey(caller: Caller, keys: Keys, *, is_durable: bool) -> AsyncIterat
     if is_durable:
         async for problem in _server_problems(caller):
             yield Finding(problem)
-    async for finding in _survey_sessions(caller, keys):
+    async for finding in _survey_types(caller, keys):
+        yield finding
+    async for finding in survey_sessions(caller, keys):
         yield finding
     async for finding in _survey_indexes(caller, keys):
         yield finding
@@ -76,52 +64,19 @@ async def _server_problems(caller: Caller) -> AsyncIterator[Problem]:
             yield Problem(server, what, "set maxmemory-policy to noeviction")
 
 
-async def _survey_sessions(caller: Caller, keys: Keys) -> AsyncIterator[Finding]:
-    seen: set[str] = set()
-    bases: set[str] = set()
-    async for key in caller.scan(f"{keys.prefix}:s:*"):
-        base, _, part = key.rpartition("}:")
-        bases.add(f"{base}}}") if part in ("r", "k", "m") else None
-        if part == "h" and key not in seen:
-            seen.add(key)
-            async for finding in _survey_session(caller, keys, key):
-                yield finding
-    for base in sorted(bases):
-        if f"{base}:h" not in seen and not await caller.call("EXISTS", f"{base}:h"):
-            where = f"session {keys.session_in(f'{base}:h')}"
-            if any([await caller.call("EXISTS", f"{base}:{part}") for part in "rkm"]):  # it may expire right now
-                yield Finding(Problem(where, "it has records, keys or metadata, and no header", KEPT))
-
-
-async def _survey_session(caller: Caller, keys: Keys, key: str) -> AsyncIterator[Finding]:
-    session_id, base = keys.session_in(key), key.removesuffix(":h")
-    where = f"session {session_id}"
-    at_hand = () if caller.address.is_cluster else (session_id, keys.prefix)
-    try:
-        pairs, records, metadata, seq_of_key, listed = await caller.run(CHECK, key, base, *at_hand)
-    except StateStoreError as error:
-        yield Finding(Problem(where, f"it cannot be read: {error}", KEPT))
-        return
-    header = {pairs[at].decode(): pairs[at + 1] for at in range(0, len(pairs), 2)}
-    if not header:
-        return  # it was deleted meanwhile
-    for what in inspect_session(session_id, header, records, metadata, seq_of_key):
-        yield Finding(Problem(where, what, KEPT))
-    place, user_id = header.get("place"), header.get("user")
-    if place is None or user_id is None:
-        return
-    to_list = entries_to_add(keys, Listed(session_id, user_id.decode(), None, place.decode()))
-    if caller.address.is_cluster:
-        listed = [await caller.call("ZSCORE", *_index_entry(command)) is not None for command in to_list]
-        still = await caller.call("HGET", key, "place")
-        listed = listed if still == place else [True]  # it was changed meanwhile, and its writer lists it
-    if not all(listed):
-        yield Finding(Problem(where, "it is missing in listings", _REPAIR), to_list)
-
-
-def _index_entry(command: Command) -> tuple[Any, Any]:
-    _, index, _, entry = command
-    return index, entry
+async def _survey_types(caller: Caller, keys: Keys) -> AsyncIterator[Finding]:
+    """Keys that all sessions share, and that somebody else wrote."""
+    kinds = dict.fromkeys((keys.newest, keys.ids, keys.categories), b"zset")
+    if not caller.address.is_cluster:
+        kinds |= {keys.change: b"string", keys.changes: b"stream"}
+    async for key in caller.scan(f"{keys.newest}:*"):
+        kinds[key] = b"zset"
+    found = await call_all(caller, [("TYPE", key) for key in kinds])
+    for (key, kind), there in zip(kinds.items(), found, strict=True):
+        if there not in (kind, b"none"):
+            assert isinstance(there, bytes)
+            what = f"it is a {there.decode()} that somebody else wrote, and nothing can be stored"
+            yield Finding(Problem(key, what, "remove it, then repair() lists what is missing"))
 
 
 async def _survey_indexes(caller: Caller, keys: Keys) -> AsyncIterator[Finding]:
@@ -130,7 +85,7 @@ async def _survey_indexes(caller: Caller, keys: Keys) -> AsyncIterator[Finding]:
         return
     async for index in _indexes(caller, keys):
         start = b"-"
-        while True:
+        while await caller.call("TYPE", index) == b"zset":
             entries: list[bytes] = await caller.call("ZRANGEBYLEX", index, start, "+", "LIMIT", 0, _PAGE)
             ids = [(entry if index == keys.ids else entry[PLACE_DIGITS:]).decode() for entry in entries]
             looks: list[Command] = [("HMGET", f"{keys.session(it)}:h", "place", "user") for it in ids]
@@ -142,8 +97,9 @@ async def _survey_indexes(caller: Caller, keys: Keys) -> AsyncIterator[Finding]:
                 elif (
                     not _is_true(keys, index, entry, *header) and await caller.call("ZSCORE", index, entry) is not None
                 ):
-                    problem = Problem(f"session {session_id}", "a listing has it where it is not", _REPAIR)
-                    yield Finding(problem, [("ZREM", index, entry)])
+                    problem = Problem(f"session {session_id}", "a listing has it where it is not", REPAIR)
+                    look = partial(session_due, caller, keys, session_id)
+                    yield Finding(problem, to_remove=[(index, entry)], find_due=look)
             if len(entries) < _PAGE:
                 break
             start = b"(" + entries[-1]
@@ -168,24 +124,32 @@ async def _survey_documents(caller: Caller, keys: Keys) -> AsyncIterator[Finding
     async for key in caller.scan(f"{keys.prefix}:d:*"):
         category = keys.category_in(key)
         base = keys.category(category)
-        if key == base:
-            async for finding in _survey_category(caller, keys, category):
+        if key.startswith(f"{base}:t:"):
+            continue
+        kind, _, name = key[len(base) + 1 :].partition(":")
+        is_document = key != base
+        look = _survey_document(caller, keys, category, name, kind) if is_document else None
+        try:
+            async for finding in look or _survey_category(caller, keys, category):
                 yield finding
-        elif not key.startswith(f"{base}:t:"):
-            kind, _, name = key[len(base) + 1 :].partition(":")
-            where = f"{category}/{name}.{kind}"
-            body = await caller.call("HGET", key, "body")
-            if body is None:
-                continue  # it was deleted meanwhile
-            for what in faults_of_document(category, name, kind, body):
-                yield Finding(Problem(where, what, KEPT))
-            to_list: list[Command] = [("ZADD", base, 0, f"{name}\0{kind}"), ("ZADD", keys.categories, 0, category)]
-            if not await _is_listed(caller, to_list) and await caller.call("EXISTS", key):
-                yield Finding(Problem(where, "it is missing in listings", _REPAIR), to_list)
+        except CorruptData as error:
+            where = f"{category}/{name}.{kind}" if is_document else f"category {category}"
+            yield Finding(Problem(where, f"it cannot be read: {error}", KEPT))
 
 
-async def _is_listed(caller: Caller, commands: Sequence[Command]) -> bool:
-    return all([await caller.call("ZSCORE", *_index_entry(command)) is not None for command in commands])
+async def _survey_document(caller: Caller, keys: Keys, category: str, name: str, kind: str) -> AsyncIterator[Finding]:
+    where = f"{category}/{name}.{kind}"
+    key = keys.document(category, name, kind)
+    body = await caller.call("HGET", key, "body")
+    if body is None:
+        return  # it was deleted meanwhile
+    for what in faults_of_document(category, name, kind, body):
+        yield Finding(Problem(where, what, KEPT))
+    to_list = document_entries(keys, category, name, kind)
+    looks = await caller.call_all([("ZSCORE", index, entry) for index, entry in to_list])
+    if None in looks and await caller.call("EXISTS", key):
+        find_due = partial(document_due, caller, keys, category, name, kind)
+        yield Finding(Problem(where, "it is missing in listings", REPAIR), to_add=to_list, find_due=find_due)
 
 
 async def _survey_category(caller: Caller, keys: Keys, category: str) -> AsyncIterator[Finding]:
@@ -194,5 +158,6 @@ async def _survey_category(caller: Caller, keys: Keys, category: str) -> AsyncIt
         name, _, kind = member.decode().partition("\0")
         is_there = await caller.call("EXISTS", keys.document(category, name, kind))
         if not is_there and await caller.call("ZSCORE", base, member) is not None:
-            problem = Problem(f"{category}/{name}.{kind}", "it is listed, and not there", _REPAIR)
-            yield Finding(problem, [("ZREM", base, member)])
+            problem = Problem(f"{category}/{name}.{kind}", "it is listed, and not there", REPAIR)
+            find_due = partial(document_due, caller, keys, category, name, kind)
+            yield Finding(problem, to_remove=[(base, member)], find_due=find_due)

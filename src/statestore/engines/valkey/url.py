@@ -38,6 +38,11 @@ def parse(scheme: str, rest: str) -> Address:
             f"{scheme}: needs a host, like {scheme}://localhost:6379, or the path of a socket, like "
             f"{scheme}:///run/valkey.sock"
         )
+    if "@" in query:
+        raise InvalidValue(
+            f"in a {scheme}: URL an @ stands before the host, and one comes after a ? here: percent-encode a password "
+            "(? is %3F, @ is %40), and an @ in an option, too"
+        )
     options = _options(query)
     who, _, where = place[2:].rpartition("@")
     user, _, password = who.partition(":")
@@ -60,12 +65,18 @@ def _host(text: str) -> tuple[str, int]:
         host, _, port = text.partition(":")
     if not host:
         raise StoreUnavailable("a host in the URL is empty: write it like localhost:6379")
-    return unquote(host), _number(port, "a port") if port else PORT
+    return unquote(host), _port(port) if port else PORT
 
 
 def _number(text: str, what: str) -> int:
-    if not (text.isascii() and text.isdigit()):
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise InvalidValue(f"{what} is a whole number, not {text[:40]!r}")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and 0 < int(text) < 65_536):
+        raise InvalidValue("a port in the URL is not a number up to 65535: is it user:password without @host?")
     return int(text)
 
 

@@ -109,11 +109,11 @@ def _change_of(entry: tuple[bytes, list[bytes]]) -> _Change:
 
 async def _look(caller: Caller, keys: Keys, changes: list[_Change]) -> dict[int, _Found]:
     """What there is now of the sessions of some changes, and of the records that they added."""
-    calls: list[tuple[str, tuple[str | int, ...]]] = []
+    calls: list[tuple[tuple[str, ...], tuple[str | int, ...]]] = []
     for change in changes:
         base = keys.session(change.id)
         bounds = (0, 1) if change.first is None or change.last is None else (change.first - 1, change.last + 1)
-        calls.append((f"{base}:h", (base, *bounds, -1, MAX_SEQ)))
+        calls.append((keys.parts_of(base), (base, *bounds, -1, MAX_SEQ)))
     replies = await caller.run_all(READ, calls) if calls else []
     found: dict[int, _Found] = {}
     for change, reply in zip(changes, replies, strict=True):

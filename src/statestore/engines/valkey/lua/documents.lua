@@ -5,6 +5,12 @@ local function find_document(change)
     return version and {version = version} or nil
 end
 
+local function foreign_in_documents(change)
+    return foreign(change[2], 'zset')
+        or change[1] ~= DELETE_CATEGORY and foreign(change[2] .. ':' .. change[4] .. ':' .. change[3], 'hash')
+        or nil
+end
+
 local function put_document(change, there)
     local key = change[2] .. ':' .. change[4] .. ':' .. change[3]
     redis.call('HSET', key, 'version', change[6], 'body', next_blob())
@@ -26,7 +32,9 @@ local function delete_category(change)
     local members = redis.call('ZRANGE', base, 0, -1)
     for _, member in ipairs(members) do
         local nul = string.find(member, '\0', 1, true)
-        redis.call('UNLINK', base .. ':' .. string.sub(member, nul + 1) .. ':' .. string.sub(member, 1, nul - 1))
+        if nul then -- else it is none of ours
+            redis.call('UNLINK', base .. ':' .. string.sub(member, nul + 1) .. ':' .. string.sub(member, 1, nul - 1))
+        end
     end
     redis.call('UNLINK', base)
     return {false, false, {}, #members}

@@ -1,7 +1,7 @@
 -- Finding records by their numbers, in a list in which numbers rise.
 
 local function number_of(record)
-    return tonumber(string.sub(record, 2, 17))
+    return tonumber(string.sub(record, 2, 17)) or 0 -- one that is none of ours
 end
 
 -- How many records of a list have a number up to this one.

@@ -5,20 +5,41 @@
 -- A metadata key is the JSON text of its name; its value begins with its place in the order, and a colon.
 
 local MOST_ARGUMENTS = 1000 -- Lua hands over some thousands at most
-local LAST_NUMBER = 9007199254740991
+local LONGEST_LIFE = 3000000000000
 local COUNTS = {u = 'users', a = 'agents', e = 'events'}
 
+-- The header of a session, or nil; and what stands in the way of reading it.
 local function read_header(base)
-    local found = redis.call('HMGET', base .. ':h', 'version', 'user', 'created', 'updated', 'place', 'next', 'users',
-        'agents', 'events', 'size', 'opening', 'born', 'ttl')
+    local found = redis.pcall('HMGET', base .. ':h', 'version', 'user', 'created', 'updated', 'place', 'next', 'users',
+        'agents', 'events', 'size', 'opening', 'born', 'ttl', 'meta')
+    if found.err then
+        return nil, foreign(base .. ':h', 'hash') or error(found.err)
+    end
     if not found[1] then
         return nil
     end
     return {
         version = found[1], user = found[2], created = found[3], updated = found[4], place = found[5],
         next = tonumber(found[6]), users = tonumber(found[7]), agents = tonumber(found[8]), events = tonumber(found[9]),
-        size = tonumber(found[10]), opening = found[11], born = found[12], ttl = found[13],
+        size = tonumber(found[10]), opening = found[11], born = found[12],
+        ttl = tonumber(found[13] or '0'), meta = tonumber(found[14] or '0'),
     }
+end
+
+-- The first field of a header that we cannot count on, or nil.
+local function damage_of(header)
+    for _, name in ipairs({'next', 'users', 'agents', 'events', 'size', 'meta', 'ttl'}) do
+        local number = header[name]
+        if not number or number ~= math.floor(number) or number < 0 or number > LAST_NUMBER + 1 then
+            return name
+        end
+    end
+    for _, name in ipairs({'user', 'place', 'updated'}) do
+        if not header[name] then
+            return name
+        end
+    end
+    return header.ttl > LONGEST_LIFE and 'ttl' or nil
 end
 
 -- The number that each appended record gets, and which of them are new; or nil and the number that cannot be given.
@@ -66,7 +87,9 @@ local function truncate_records(base, header, after)
     local kept = count_up_to(list, after)
     for _, record in ipairs(redis.call('LRANGE', list, kept, -1)) do
         local count = COUNTS[string.sub(record, 1, 1)]
-        header[count] = header[count] - 1
+        if count then -- else it is none of ours
+            header[count] = header[count] - 1
+        end
         header.size = header.size - (#record - 17)
     end
     if kept == 0 then
@@ -76,7 +99,7 @@ local function truncate_records(base, header, after)
     end
     local keys = redis.call('HGETALL', base .. ':k')
     for index = 1, #keys, 2 do
-        if tonumber(keys[index + 1]) > after then
+        if (tonumber(keys[index + 1]) or 0) > after then
             redis.call('HDEL', base .. ':k', keys[index])
         end
     end
@@ -123,11 +146,13 @@ local function change_metadata(base, header, names, gone)
         local old = redis.call('HGET', hash, name)
         local order
         if old then
-            local colon = string.find(old, ':', 1, true)
+            local colon = string.find(old, ':', 1, true) or 0
             order = string.sub(old, 1, colon)
             size = size - (#old - colon)
         else
-            order = redis.call('HINCRBY', base .. ':h', 'meta', 1) .. ':'
+            header.meta = header.meta + 1
+            order = string.format('%.0f:', header.meta)
+            redis.call('HSET', base .. ':h', 'meta', header.meta)
             size = size + #name + 1
             count = count + 1
         end
@@ -138,7 +163,7 @@ local function change_metadata(base, header, names, gone)
         local old = redis.call('HGET', hash, name)
         if old then
             redis.call('HDEL', hash, name)
-            size = size - #name - 1 - (#old - string.find(old, ':', 1, true))
+            size = size - #name - 1 - (#old - (string.find(old, ':', 1, true) or 0))
             count = count - 1
         end
     end
@@ -173,7 +198,7 @@ local function create_session(base, change)
     redis.call('UNLINK', base .. ':r', base .. ':k', base .. ':m') -- what an expired one may have left
     return {
         user = create[1], created = create[2], updated = change[7], next = create[4], users = 0, agents = 0,
-        events = 0, size = 2, born = change[8],
+        events = 0, size = 2, born = change[8], ttl = 0, meta = 0,
     }
 end
 
@@ -215,11 +240,11 @@ local function change_session(change, header, given, ttl)
     end
     header.version = change[8]
     write_header(base, header)
-    if ttl > 0 and tonumber(header.ttl or nil) ~= ttl then
+    if ttl > 0 and header.ttl ~= ttl then
         redis.call('HSET', base .. ':h', 'ttl', ttl)
     end
-    local life = ttl > 0 and ttl or tonumber(header.ttl or nil)
-    if life then
+    local life = ttl > 0 and ttl or header.ttl
+    if life > 0 then
         for _, part in ipairs({':h', ':r', ':k', ':m'}) do
             redis.call('PEXPIRE', base .. part, life)
         end
@@ -235,6 +260,7 @@ local function delete_session(change, header)
     end
     local base = change[2]
     redis.call('UNLINK', base .. ':h', base .. ':r', base .. ':k', base .. ':m')
-    local told = {change[3], header.born, header.user, false, false, false, false, true}
-    return {header.version, false, {}, 1}, {change[3], header.user, header.place, false}, told
+    local user = header.user or ''
+    local told = {change[3], header.born, user, false, false, false, false, true}
+    return {header.version, false, {}, 1}, {change[3], user, header.place, false}, told
 end

@@ -1,5 +1,6 @@
 -- What several scripts begin with.
 
+local LAST_NUMBER = 9007199254740991
 local CHANGE_SESSION, DELETE_SESSION, PUT_DOCUMENT, DELETE_DOCUMENT, DELETE_CATEGORY = 1, 2, 3, 4, 5
 
 -- A text as part of a key: without braces, which are special in a cluster.
