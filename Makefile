@@ -13,8 +13,8 @@ help: ## show this list
 demo: $(READY) ## the main job in a few seconds: keep, kill -9, reopen, list, show, search, preview a prune
 	@$(BIN)/python -m statestore.demo
 
-test: $(READY) ## run the tests
-	$(BIN)/python -m pytest
+test: $(READY) ## run the tests, on two cores
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope
 
 check: $(READY) ## lint, formatting, types, layers
 	$(BIN)/ruff check
