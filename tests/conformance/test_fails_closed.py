@@ -238,7 +238,7 @@ OFFERED = {
 }
 
 
-@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize("capability", sorted(CAPABILITIES))
 @pytest.mark.parametrize("face", FACES)
 def test_what_is_offered_must_be_declared_and_what_is_declared_offered(
     tmp_path: Path, face: FaceName, capability: Capability
