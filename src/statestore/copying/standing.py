@@ -28,9 +28,6 @@ class Standing(NamedTuple):
     """Whether a copy was interrupted right after it put up a prop."""
 
 
-SAME: Final = Standing(is_same=True)
-
-
 async def standing_of(
     source: Engine, target: Engine, ours: StoredSession, theirs: StoredSession, pace: Pace, *, is_trusted: bool = False
 ) -> Standing:

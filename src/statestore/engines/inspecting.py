@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
+from statestore.engines.columns import age_of, kind_of_column
 from statestore.errors import InvalidName, InvalidValue
 from statestore.jsontext import members
 from statestore.names import check_name, check_session_id, check_stored_category
@@ -68,6 +70,54 @@ def faults_of_document(category: str, name: str, kind: str, body: bytes) -> Iter
             body.decode()
     except _UNREADABLE as error:
         yield f"it is not {'JSON' if kind == 'json' else 'UTF-8'}: {error}"
+
+
+class Counted(Struct):
+    """What was counted among a session's records."""
+
+    kinds: list[int]
+    """How many messages, responses and events there are."""
+    bytes: int = 0
+    last: int = 0
+    """The number of the last one."""
+
+
+class Row(Struct):
+    """What a row engine keeps of a session beside its records."""
+
+    session_id: str
+    version: str
+    created: str
+    updated: str
+    age: tuple[int, int]
+    next_seq: int
+    counts: list[int]
+    size: int
+    metadata: bytes
+
+
+def faults_of_row(row: Row, found: Counted) -> Iterator[str]:
+    """What is wrong with the row of a session that has these records."""
+    if found.kinds != row.counts:
+        counted = "{} messages, {} responses and {} events"
+        yield f"it has {counted.format(*found.kinds)}, and its header says {counted.format(*row.counts)}"
+    if len(row.version) != 16 or row.version.strip("0123456789abcdef"):
+        yield f"its version is {row.version!r}, which we never give out"
+    if found.last >= row.next_seq:
+        yield f"it has a record {found.last}, and {row.next_seq} is the next number to be given out"
+    if row.size != found.bytes + len(row.metadata):
+        yield f"its header says {row.size} bytes, which it does not have"
+    yield from faults_of_id(row.session_id)
+    yield from faults_of_moments(row.created, row.updated, is_listed_right=lambda moment: age_of(moment) == row.age)
+    yield from faults_of_metadata(row.metadata)
+
+
+def faults_of_column(column: int, body: bytes) -> Iterator[str]:
+    """What is wrong with a record in a column of a row engine."""
+    if column not in (0, 1, 2):
+        yield f"it is of the kind {column}, which is none"
+    else:
+        yield from faults_of_record(kind_of_column(column), body)
 
 
 def told(where: str, faults: Iterable[str]) -> Iterator[Problem]:

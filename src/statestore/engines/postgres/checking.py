@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
-from statestore.engines.columns import age_of, kind_of_column
-from statestore.engines.inspecting import (
-    KEPT,
-    faults_of_document,
-    faults_of_id,
-    faults_of_metadata,
-    faults_of_moments,
-    faults_of_record,
-    told,
-)
+from statestore.engines.inspecting import KEPT, Counted, Row, faults_of_column, faults_of_document, faults_of_row, told
 from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.persisting import Attempt
 from statestore.engines.postgres.statements import SQL
@@ -44,38 +35,15 @@ async def _check_sessions(connection: Connection, attempt: Attempt) -> AsyncIter
 def _check_session(where: str, row: Sequence[Any], records: Sequence[Any]) -> Iterator[Problem]:
     session_id, version, created, updated, age, age_rest, next_seq, *counts, size, joined = row
     metadata = b"{}" if joined is None else b"{%b}" % joined
-    found, bodies, last = [0, 0, 0], 0, 0
+    found = Counted([0, 0, 0])
     for seq, kind, body in records:
-        last = seq
-        bodies += len(body)
+        found.last = seq
+        found.bytes += len(body)
         if kind in (0, 1, 2):
-            found[kind] += 1
-        yield from _check_record(f"{where}, record {seq}", kind, body)
-    if found != counts:
-        counted = "{} messages, {} responses and {} events"
-        yield Problem(where, f"it has {counted.format(*found)}, and its header says {counted.format(*counts)}", KEPT)
-    if len(version) != 16 or version.strip("0123456789abcdef"):
-        yield Problem(where, f"its version is {version!r}, which we never give out", KEPT)
-    if last >= next_seq:
-        yield Problem(where, f"it has a record {last}, and {next_seq} is the next number to be given out", KEPT)
-    if size != bodies + len(metadata):
-        yield Problem(where, f"its header says {size} bytes, which it does not have", KEPT)
-    yield from told(where, _faults_of_texts(session_id, created, updated, (age, age_rest), metadata))
-
-
-def _check_record(where: str, kind: int, body: bytes) -> Iterator[Problem]:
-    if kind not in (0, 1, 2):
-        yield Problem(where, f"it is of the kind {kind}, which is none", KEPT)
-        return
-    yield from told(where, faults_of_record(kind_of_column(kind), body))
-
-
-def _faults_of_texts(
-    session_id: str, created: str, updated: str, age: tuple[int, int], metadata: bytes
-) -> Iterator[str]:
-    yield from faults_of_id(session_id)
-    yield from faults_of_moments(created, updated, is_listed_right=lambda moment: age_of(moment) == age)
-    yield from faults_of_metadata(metadata)
+            found.kinds[kind] += 1
+        yield from told(f"{where}, record {seq}", faults_of_column(kind, body))
+    header = Row(session_id, version, created, updated, (age, age_rest), next_seq, counts, size, metadata)
+    yield from told(where, faults_of_row(header, found))
 
 
 async def _check_documents(connection: Connection, attempt: Attempt) -> AsyncIterator[Problem]:

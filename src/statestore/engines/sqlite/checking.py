@@ -6,16 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from statestore.engines.columns import age_of, kind_of_column
-from statestore.engines.inspecting import (
-    KEPT,
-    faults_of_document,
-    faults_of_id,
-    faults_of_metadata,
-    faults_of_moments,
-    faults_of_record,
-    told,
-)
+from statestore.engines.inspecting import KEPT, Counted, Row, faults_of_column, faults_of_document, faults_of_row, told
 from statestore.engines.snapshots import snapshot
 from statestore.engines.sqlite.places import seq_of
 from statestore.engines.sqlite.statements import SQL
@@ -50,41 +41,19 @@ def _check_sessions(connection: sqlite3.Connection) -> Iterator[Problem]:
 
 def _check_session(connection: sqlite3.Connection, where: str, row: Sequence[Any]) -> Iterator[Problem]:
     number, session_id, version, created, updated, age, age_rest, next_seq, *counts, alternates, size, metadata = row
-    found, bodies, last, expected = [0, 0, 0], 0, 0, True
+    found, expected = Counted([0, 0, 0]), True
     for place, kind, body in connection.execute(SQL["check_records"], (number << 32, (number + 1) << 32)):
-        last = seq_of(place)
-        bodies += len(body.encode())
-        expected = expected and (last, kind) == (sum(found) + 1, sum(found) % 2)
+        found.last = seq_of(place)
+        found.bytes += len(body.encode())
+        expected = expected and (found.last, kind) == (sum(found.kinds) + 1, sum(found.kinds) % 2)
         if kind in (0, 1, 2):
-            found[kind] += 1
-        yield from _check_record(f"{where}, record {last}", kind, body)
-    if found != counts:
-        counted = "{} messages, {} responses and {} events"
-        yield Problem(where, f"it has {counted.format(*found)}, and its header says {counted.format(*counts)}", KEPT)
-    if alternates and not (expected and last == next_seq - 1):
+            found.kinds[kind] += 1
+        yield from told(f"{where}, record {found.last}", faults_of_column(kind, body.encode()))
+    if alternates and not (expected and found.last == next_seq - 1):
         yield Problem(where, "its header says that messages and responses alternate, which they do not", KEPT)
-    if len(version) != 16 or version.strip("0123456789abcdef"):
-        yield Problem(where, f"its version is {version!r}, which we never give out", KEPT)
-    if last >= next_seq:
-        yield Problem(where, f"it has a record {last}, and {next_seq} is the next number to be given out", KEPT)
-    if size != bodies + len((metadata or "{}").encode()):
-        yield Problem(where, f"its header says {size} bytes, which it does not have", KEPT)
-    yield from told(where, _faults_of_texts(session_id, created, updated, (age, age_rest), (metadata or "{}").encode()))
-
-
-def _check_record(where: str, kind: int, body: str) -> Iterator[Problem]:
-    if kind not in (0, 1, 2):
-        yield Problem(where, f"it is of the kind {kind}, which is none", KEPT)
-        return
-    yield from told(where, faults_of_record(kind_of_column(kind), body.encode()))
-
-
-def _faults_of_texts(
-    session_id: str, created: str, updated: str, age: tuple[int, int], metadata: bytes
-) -> Iterator[str]:
-    yield from faults_of_id(session_id)
-    yield from faults_of_moments(created, updated, is_listed_right=lambda moment: age_of(moment) == age)
-    yield from faults_of_metadata(metadata)
+    text = (metadata or "{}").encode()
+    header = Row(session_id, version, created, updated, (age, age_rest), next_seq, counts, size, text)
+    yield from told(where, faults_of_row(header, found))
 
 
 def _check_strays(connection: sqlite3.Connection) -> Iterator[Problem]:
