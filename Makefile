@@ -5,7 +5,7 @@ READY := .venv/.ready
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-peers format clean
+.PHONY: help demo test soak mutants check bench bench-peers format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 13
@@ -15,6 +15,12 @@ demo: $(READY) ## the main job in a few seconds: keep, kill -9, reopen, list, sh
 
 test: $(READY) ## run the tests, on two cores
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope
+
+soak: $(READY) ## try every promise for ten minutes, or as long as SOAK='--seconds 36000' says
+	PYTHONPATH=tests $(BIN)/python -m soak --report docs/reliability.md $(SOAK)
+
+mutants: $(READY) ## break the package on purpose, and see that the right test fails
+	PYTHONPATH=tests $(BIN)/python -m mutants --report docs/reliability.md
 
 check: $(READY) ## lint, formatting, types, layers
 	$(BIN)/ruff check

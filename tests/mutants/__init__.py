@@ -1,0 +1,1 @@
+"""Ways to break the package on purpose, each with the test that notices: ``make mutants``."""

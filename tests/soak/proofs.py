@@ -1,0 +1,7 @@
+"""All proofs, in the order in which a soak tries them."""
+
+from __future__ import annotations
+
+from soak.proof import Proof
+
+PROOFS: tuple[Proof, ...] = ()
