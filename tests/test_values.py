@@ -469,3 +469,26 @@ def test_appending_takes_records_and_one_key_for_each(store: StateStore) -> None
         with pytest.raises(InvalidValue, match="key"):
             store.append("s", UserMessage("good"), keys=keys)
     assert store.timeline("s") == []
+
+
+def test_fields_of_a_programs_own_are_kept_beside_a_record(store: StateStore) -> None:
+    session = Session("alice", "with-extra")
+    extra = {"item": {"id": "x1", "parts": [1, None]}, "body": "a word like any other", "kind": "user"}
+    session.user_messages.append(UserMessage("hello", extra=extra))
+    session.agent_responses.append(AgentResponse("hi", seed_id="s", extra=extra))
+    event_extra = {"item": [1], "content": "of an event"}
+    session.events.append(Event("tool", {"a": 1}, extra=event_extra))
+    store.save_session(session)
+    loaded = store.load_session("with-extra")
+    assert loaded is not None
+    assert (loaded.user_messages[0].content, loaded.user_messages[0].extra) == ("hello", extra)
+    response = loaded.agent_responses[0]
+    assert (response.content, response.seed_id, response.extra) == ("hi", "s", extra)
+    assert (loaded.events[0].data, loaded.events[0].extra) == ({"a": 1}, event_extra)
+    assert UserMessage("hello", extra={}).extra == {}
+
+
+@pytest.mark.parametrize("bad", [{"content": "other"}, {"timestamp": 1}, {1: 2}, {"a": float("nan")}, {"a": b""}])
+def test_extra_fields_are_json_under_names_of_their_own(bad: Any) -> None:
+    with pytest.raises(InvalidValue, match="extra"):
+        UserMessage("hello", extra=bad)

@@ -5,7 +5,7 @@ more than we know (a newer program's fields) or less (an optional field left out
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, NamedTuple, TypeVar, cast
 
@@ -26,9 +26,10 @@ _encode = msgspec.json.Encoder().encode
 class _Checked(type(Struct)):
     """Lets a record class check and convert what it is called with, while decoding stays in C."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: Any, extra: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
         build = cast("Any", cls)._fields_of
-        return super().__call__(*build(*args, **kwargs))
+        record = super().__call__(*build(*args, **kwargs))
+        return _with_extra(record, extra) if extra else record
 
 
 class _Record(Struct, frozen=True, metaclass=_Checked):
@@ -44,11 +45,11 @@ class _Record(Struct, frozen=True, metaclass=_Checked):
 
     @property
     def extra(self) -> dict[str, Any]:
-        """Fields that a newer program wrote and this one does not know, decoded."""
+        """Fields beyond our own, decoded: what ``extra=`` brought, or a newer program wrote."""
         body = getattr(self, "body", None)
         if body is None:
             return {}
-        known = {field.encode_name for field in msgspec.structs.fields(type(self))}
+        known = _known_fields(self)
         return {key: msgspec.json.decode(raw) for key, raw in members(bytes(body)).items() if key not in known}
 
     def __eq__(self, other: object) -> bool:
@@ -74,19 +75,35 @@ def _identity(record: _Record) -> tuple[str, bytes]:
     return kind_of(known), body_of(known)
 
 
+def _known_fields(record: _Record) -> set[str]:
+    return {field.encode_name for field in msgspec.structs.fields(type(record))} - {"body"}  # which holds all of them
+
+
+def _with_extra(record: Any, extra: Mapping[str, Any]) -> Any:
+    """The record with more fields than its own, which are kept beside them as they are."""
+    kind = kind_of(record)
+    taken = _known_fields(record).intersection(extra)
+    if taken:
+        raise InvalidValue(f"extra: a record has a field {min(taken)!r} of its own")
+    added = json_text(dict(extra), "extra")
+    return decode_body(kind, _encode(record)[:-1] + b"," + added[1:])
+
+
 def _stamp(timestamp: datetime | None) -> str:
     return now_text() if timestamp is None else text_of(timestamp)
 
 
 class UserMessage(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
-    """What the user said."""
+    """What the user said. ``extra`` keeps fields of a program's own beside it: ``extra={"attachments": […]}``."""
 
     content: str
     timestamp_text: str = msgspec.field(name="timestamp")
 
     if TYPE_CHECKING:
 
-        def __init__(self, content: str, timestamp: datetime | None = None) -> None: ...
+        def __init__(
+            self, content: str, timestamp: datetime | None = None, *, extra: Mapping[str, Any] | None = None
+        ) -> None: ...
 
     @staticmethod
     def _fields_of(content: str, timestamp: datetime | None = None) -> tuple[object, ...]:
@@ -113,6 +130,8 @@ class AgentResponse(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
             phase_reached: str | None = None,
             evaluation_passed: bool | None = None,
             timestamp: datetime | None = None,
+            *,
+            extra: Mapping[str, Any] | None = None,
         ) -> None: ...
 
     @staticmethod
@@ -145,7 +164,14 @@ class Event(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
 
     if TYPE_CHECKING:
 
-        def __init__(self, kind: str, data: Any = None, timestamp: datetime | None = None) -> None: ...
+        def __init__(
+            self,
+            kind: str,
+            data: Any = None,
+            timestamp: datetime | None = None,
+            *,
+            extra: Mapping[str, Any] | None = None,
+        ) -> None: ...
 
     @staticmethod
     def _fields_of(kind: str, data: Any = None, timestamp: datetime | None = None) -> tuple[object, ...]:
