@@ -5,7 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 
-from statestore.errors import StoreClosed
+from statestore.engines.columns import SENSELESS
+from statestore.errors import CorruptData, StateStoreError, StoreClosed
+
+
+def is_at_the_end(error: BaseException) -> bool:
+    """Whether something needed a thread, and there are none any more: of this loop, or because the interpreter ends."""
+    return isinstance(error, RuntimeError) and "shutdown" in str(error)
 
 
 class Calls:
@@ -31,10 +37,14 @@ class Calls:
             raise StoreClosed(f"{self._url} was opened in another event loop: open one in this loop")
         self._count += 1
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._count -= 1
         if not self._count:
             self._over.set()
+        if isinstance(error, SENSELESS) and not isinstance(error, StateStoreError):
+            raise CorruptData(
+                f"{self._url} holds a value that makes no sense ({error}): check() tells where"
+            ) from error
 
     async def close(self) -> bool:
         """Let no more calls in, and wait for those under way in this loop; whether there is anything to let go of."""

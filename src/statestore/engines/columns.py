@@ -14,6 +14,8 @@ EVENT: Final = "event"
 INT_MIN: Final = -(1 << 63)
 INT_MAX: Final = (1 << 63) - 1
 """What fits into a column of whole numbers."""
+SENSELESS: Final = (TypeError, AttributeError, ValueError, OverflowError)
+"""What comes of a value that we never put in its place: somebody else did, or the storage is damaged."""
 
 
 def kind_of_column(column: int) -> str:

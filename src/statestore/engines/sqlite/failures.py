@@ -6,15 +6,18 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from statestore.engines.columns import SENSELESS
 from statestore.errors import CorruptData, StateStoreError, StoreUnavailable
 
 
 @contextmanager
 def explained(path: str, timeout: float) -> Generator[None]:
-    """What SQLite or the system refuses becomes an error of ours."""
+    """What SQLite or the system refuses becomes an error of ours, and so does a row that makes no sense."""
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
+    except StateStoreError:
+        raise
+    except (sqlite3.Error, OSError, *SENSELESS) as error:
         raise explanation(error, path, timeout) from error
 
 
@@ -22,6 +25,8 @@ def explanation(error: Exception, path: str, timeout: float) -> StateStoreError:
     """The error that users are told."""
     if isinstance(error, OSError):
         return StoreUnavailable(f"{path}: {error.strerror or error}")
+    if isinstance(error, SENSELESS):
+        return CorruptData(f"{path} holds a value that makes no sense ({error}): check() tells where")
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StoreUnavailable(
@@ -37,7 +42,9 @@ def explanation(error: Exception, path: str, timeout: float) -> StateStoreError:
         case sqlite3.SQLITE_CORRUPT:
             return CorruptData(f"{path} is damaged ({error}): restore a backup; check() tells what is wrong")
         case sqlite3.SQLITE_CANTOPEN:
-            return StoreUnavailable(f"{path} cannot be opened: is its directory there and writable? ({error})")
+            return StoreUnavailable(
+                f"{path} cannot be opened: is its directory there and writable, and are file handles left? ({error})"
+            )
         case _:
             if "decode to UTF-8" in str(error):  # Python's own finding, without a code
                 return CorruptData(f"{path} holds a text that is not UTF-8 ({error}): check() tells where")

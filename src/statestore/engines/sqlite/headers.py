@@ -20,6 +20,7 @@ class Header:
         "number",
         "opening",
         "size",
+        "stored_version",
         "updated",
         "user_id",
         "users",
@@ -45,7 +46,7 @@ class Header:
         self.number = number
         self.id = session_id
         self.user_id = user_id
-        self.version = version
+        self.version = self.stored_version = version
         self.created = created
         self.updated = updated
         self.next_seq = next_seq
@@ -73,7 +74,7 @@ class Header:
             raise CorruptSession(f"session {self.id}: when it was changed last cannot be told: {error}") from error
 
     def row(self) -> tuple[object, ...]:
-        """What goes back into the database."""
+        """What goes back into the database, in the place of the version that is there."""
         return (
             self.version,
             self.updated,
@@ -86,4 +87,5 @@ class Header:
             self.size,
             self.opening,
             self.number,
+            self.stored_version,
         )

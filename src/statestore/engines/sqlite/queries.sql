@@ -15,7 +15,7 @@ VALUES (?, ?, '', ?, ?, 0, 0, ?, 0, 0, 0, 0, 0);
 
 -- name: update_session
 UPDATE sessions SET version = ?, updated = ?, age = ?, age_rest = ?, next_seq = ?, users = ?, agents = ?, events = ?,
-    alternates = ?, size = ?, opening = ? WHERE number = ?;
+    alternates = ?, size = ?, opening = ? WHERE number = ? AND version = ?;
 
 -- name: insert_record
 INSERT INTO records (place, kind, body) VALUES (?, ?, ?);

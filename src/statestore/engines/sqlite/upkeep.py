@@ -48,8 +48,10 @@ class Upkeep:
         if self._last_change is not None:
             self._last_change += changes
 
-    def note_others(self, connection: sqlite3.Connection) -> None:
-        """Count what others wrote since our last turn, or since the log was written back by one of them."""
+    def note_others(self, connection: sqlite3.Connection) -> bool:
+        """Count what others wrote since our last turn, or since the log was written back by one of them; whether
+        anybody may have written.
+        """
         last, known = last_change(connection), self._last_change
         self._last_change = last
         if (rounds := self._turns.rounds()) != self._round:
@@ -58,6 +60,7 @@ class Upkeep:
         if known is not None and last > known:
             self._commits += last - known
             self._pages += PAGES_OF_A_CHANGE * (last - known)
+        return last != known
 
     def tidy_if_due(self, connection: sqlite3.Connection) -> None:
         """When enough was written, tidy up."""

@@ -8,13 +8,14 @@ from contextlib import suppress
 from typing import Final, TypeVar
 
 from statestore.engine import PreconditionFailed
+from statestore.engines.columns import SENSELESS
 from statestore.engines.sqlite.connecting import DatabaseFile
 from statestore.engines.sqlite.failures import explanation, is_lock_timeout
 from statestore.engines.sqlite.gathering import Batch, Gathering, Result, Slot
 from statestore.engines.sqlite.pool import ConnectionPool
 from statestore.engines.sqlite.turns import Turnstile
 from statestore.engines.sqlite.upkeep import PAGE, Upkeep
-from statestore.engines.sqlite.writing import Transaction
+from statestore.engines.sqlite.writing import KnownHeaders, OutdatedHeader, Transaction
 from statestore.errors import StateStoreError
 
 T = TypeVar("T")
@@ -31,6 +32,7 @@ class Writer:
         self._pool = pool
         self._turns = turns
         self._upkeep = upkeep
+        self._known: KnownHeaders = {}
         self._gathering = Gathering(self._make)
 
     def commit(self, batches: Sequence[Batch]) -> list[Result]:
@@ -46,7 +48,7 @@ class Writer:
                     self._with_connection(slots)
                 finally:
                     self._turns.hand_on()
-        except (sqlite3.Error, OSError, StateStoreError) as error:
+        except (sqlite3.Error, OSError, StateStoreError, *SENSELESS) as error:
             failure = self._explained(error)
             for slot in slots:
                 slot.result = failure
@@ -56,8 +58,8 @@ class Writer:
         connection = self._pool.lend()
         is_sound = False
         try:
-            if self._turns.is_fresh:
-                self._upkeep.note_others(connection)
+            if self._turns.is_fresh and self._upkeep.note_others(connection):
+                self._known.clear()
             self._make_together(connection, slots)
             self._upkeep.tidy_if_due(connection)
             is_sound = True
@@ -79,21 +81,40 @@ class Writer:
 
     def _in_transaction(self, connection: sqlite3.Connection, slots: list[Slot]) -> None:
         """Make some batches in one transaction."""
+        try:
+            self._try_transaction(connection, slots)
+        except OutdatedHeader:  # somebody wrote without taking turns; by now nothing is known
+            self._try_transaction(connection, slots)
+
+    def _try_transaction(self, connection: sqlite3.Connection, slots: list[Slot]) -> None:
         cursor = connection.cursor()
         cursor.execute("BEGIN IMMEDIATE")
+        before = connection.total_changes
         results: list[Result] | None = None
         try:
-            transaction = Transaction(cursor)
-            results = self._written(transaction, slots)
+            transaction = Transaction(cursor, self._known)
+            results = self._written_or_outdated(transaction, slots)
             cursor.execute("COMMIT")
+            if connection.total_changes == before and not all(isinstance(result, Exception) for result in results):
+                self._file.flush_what_is_there()  # what was asked for is there already, so nothing was written
             _settle(slots, results)
             self._upkeep.note_commit(2 + 3 * len(slots) + transaction.bytes // PAGE, transaction.changes)
         except BaseException as error:
+            self._known.clear()  # what is known may not have come to be
             if connection.in_transaction:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
             elif results is not None and not isinstance(error, sqlite3.Error):
                 _settle(slots, results)  # interrupted just after the commit: it happened
+            raise
+
+    def _written_or_outdated(self, transaction: Transaction, slots: list[Slot]) -> list[Result]:
+        """The same as `_written`; whatever fails while something is only known is a reason to look it up."""
+        try:
+            return self._written(transaction, slots)
+        except Exception as error:
+            if transaction.relies_on_known:
+                raise OutdatedHeader("what was known of a session may not be so any more") from error
             raise
 
     @staticmethod
@@ -111,7 +132,7 @@ class Writer:
         return results
 
     def _explained(self, error: Exception) -> Exception:
-        if not isinstance(error, (sqlite3.Error, OSError)):
+        if isinstance(error, StateStoreError) or not isinstance(error, (sqlite3.Error, OSError, *SENSELESS)):
             return error
         failure = explanation(error, self._file.path, self._file.timeout)
         failure.__cause__ = error

@@ -3,6 +3,10 @@
 All preconditions are judged here, against what the batches before have made of the sessions, so a batch that
 fails has written nothing and needs no savepoint. Appends of all batches become one statement each for records,
 sessions and changes.
+
+The rows of sessions that were written just now are known, and not looked up again. Whether they still are as we left
+them shows when they are written: the version in the database must be the one that we know. If it is not, nothing of
+the transaction happens, and it is made again from what is there.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import msgspec
 
@@ -21,6 +26,7 @@ from statestore.engine import (
     DeleteSession,
     NewSession,
     Outcome,
+    PreconditionFailed,
     PutDocument,
 )
 from statestore.engines.judging import Item, Present, judge
@@ -46,13 +52,24 @@ _FIELD_UPDATES = {
 
 _ChangeRow = tuple[int, int | None, int | None, int | None, int | None, str | None, str | None]
 
+KnownHeaders = dict[str, Header]
+"""Sessions as we wrote them last, by id."""
+MOST_KNOWN: Final = 1000
+
+
+class OutdatedHeader(CorruptSession):
+    """A session is not as we left it: whatever was made of it so far must not be committed."""
+
 
 class Transaction:
     """The writes of one transaction that somebody else begins and commits."""
 
-    def __init__(self, cursor: sqlite3.Cursor) -> None:
+    def __init__(self, cursor: sqlite3.Cursor, known: KnownHeaders) -> None:
         self._execute = cursor.execute
         self._execute_many = cursor.executemany
+        self._known = known
+        self.relies_on_known = False
+        """Whether it takes a session for what it was when we wrote it last."""
         self.bytes = 0
         """How much content was written."""
         self.changes = 0
@@ -64,17 +81,48 @@ class Transaction:
         self._changes: list[_ChangeRow] = []
 
     def expect(self, batches: Iterable[Sequence[Change]]) -> None:
-        """Look up all sessions that some batches name, in one go."""
-        ids = {change.id for batch in batches for change in batch if isinstance(change, (ChangeSession, DeleteSession))}
+        """Look up all sessions that some batches name and that are not known, in one go."""
+        named = [change for batch in batches for change in batch if isinstance(change, (ChangeSession, DeleteSession))]
+        self._recall(named)
+        ids = {change.id for change in named if change.id not in self._headers}
         if len(ids) > 1:
-            self._headers = dict.fromkeys(ids)
+            self._headers.update(dict.fromkeys(ids))
             for row in self._execute(SQL["headers"], (msgspec.json.encode(list(ids)).decode(),)):
                 self._headers[row[1]] = Header(*row)
 
     def make(self, batch: Sequence[Change]) -> list[Outcome]:
         """Make a batch; raises `PreconditionFailed`, and has changed nothing, if it may not be made."""
-        judge(batch, self._find)
+        self._recall(batch)
+        try:
+            judge(batch, self._find)
+        except PreconditionFailed:
+            if not self._forget(batch):
+                raise
+            judge(batch, self._find)
         return [self._apply(change) for change in batch]
+
+    def _recall(self, changes: Iterable[Change]) -> None:
+        """Take what is known of sessions that are to be changed: writing them shows whether it is still so.
+
+        A session that is to be deleted is looked up: nothing would show it.
+        """
+        for change in changes:
+            if isinstance(change, ChangeSession) and change.id not in self._headers and change.id in self._known:
+                self._headers[change.id] = self._known[change.id]
+                self.relies_on_known = True
+            elif isinstance(change, DeleteSession):
+                self._forget((change,))
+
+    def _forget(self, batch: Iterable[Change]) -> bool:
+        """Have the sessions of a batch looked up, if they were only known; whether there were any."""
+        was_known = False
+        for change in batch:
+            if isinstance(change, (ChangeSession, DeleteSession)):
+                header = self._known.pop(change.id, None)
+                if header is not None and self._headers.get(change.id) is header and header.number not in self._touched:
+                    del self._headers[change.id]
+                    was_known = True
+        return was_known
 
     def flush(self) -> None:
         """Send what was gathered."""
@@ -84,11 +132,21 @@ class Transaction:
             self._execute_many(SQL["insert_record"], self._records)
             self._records = []
         if self._touched:
-            self._execute_many(SQL["update_session"], [header.row() for header in self._touched.values()])
-            self._touched = {}
+            self._flush_touched()
         if self._changes:
             self._note_changes(self._changes)
             self._changes = []
+
+    def _flush_touched(self) -> None:
+        headers = list(self._touched.values())
+        self._touched = {}
+        if self._execute_many(SQL["update_session"], [header.row() for header in headers]).rowcount != len(headers):
+            raise OutdatedHeader(f"a session is not at the version that was read: one of {[h.id for h in headers][:9]}")
+        for header in headers:
+            header.stored_version = header.version
+            self._known[header.id] = header
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
 
     # -- looking
 
@@ -230,6 +288,7 @@ class Transaction:
             return Outcome(None)
         self._doomed.append(header)
         self._headers[session_id] = None
+        self._known.pop(session_id, None)
         return Outcome(header.version, deleted=1)
 
     def _flush_doomed(self) -> None:

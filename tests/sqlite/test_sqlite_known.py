@@ -1,0 +1,96 @@
+"""What a store wrote last it need not read again; if somebody else wrote in between, that is noticed all the same."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlite_hooks import hooked, said
+
+from statestore import SessionConflict, SessionNotFound, StateStore, UserMessage
+
+
+def _without_a_turn(database: Path, *statements: str) -> None:
+    """What another program does to the file, which knows nothing of turns."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_a_session_that_was_just_written_is_not_read_again(database: Path) -> None:
+    looked: list[str] = []
+    with hooked(before=lambda statement: looked.append(statement)), StateStore.open(database) as store:
+        store.get_or_create_session("alice", "one")
+        store.append("one", UserMessage("first"))
+        looked.clear()
+        store.append("one", UserMessage("second"))
+        assert not [statement for statement in looked if "FROM sessions WHERE id" in statement]
+        assert said(store, "one") == ["first", "second"]
+
+
+def test_what_another_program_appended_in_between_is_kept(database: Path, store: StateStore) -> None:
+    store.get_or_create_session("alice", "one")
+    assert store.append("one", UserMessage("ours")) == [1]
+    theirs = '{"content":"theirs","timestamp":"2026-01-01T00:00:00Z"}'
+    _without_a_turn(
+        database,
+        f"INSERT INTO records SELECT number << 32 | 2, 0, '{theirs}' FROM sessions",
+        f"UPDATE sessions SET version = 'other', next_seq = 3, users = 2, alternates = 0, size = size + {len(theirs)}",
+    )
+    assert store.append("one", UserMessage("ours again")) == [3]
+    assert said(store, "one") == ["ours", "theirs", "ours again"]
+    assert store.check() == []
+
+
+def test_a_session_that_another_program_removed_is_not_found(database: Path, store: StateStore) -> None:
+    store.get_or_create_session("alice", "one")
+    store.append("one", UserMessage("ours"))
+    _without_a_turn(database, "DELETE FROM records", "DELETE FROM sessions")
+    with pytest.raises(SessionNotFound):
+        store.append("one", UserMessage("too late"))
+    assert store.count_sessions() == 0
+
+
+def test_a_session_that_another_program_gave_away_is_refused_and_given_back_is_taken(
+    database: Path, store: StateStore
+) -> None:
+    store.get_or_create_session("alice", "one")
+    store.append("one", UserMessage("ours"))
+    _without_a_turn(database, "UPDATE sessions SET version = 'given', user_id = 'bob'")
+    with pytest.raises(SessionNotFound):
+        store.for_user("alice").append("one", UserMessage("hers?"))
+    assert store.for_user("bob").append("one", UserMessage("his"))
+    _without_a_turn(database, "UPDATE sessions SET version = 'taken', user_id = 'alice'")
+    assert store.for_user("alice").append("one", UserMessage("hers"))
+    assert said(store, "one") == ["ours", "his", "hers"]
+
+
+def test_another_store_of_the_same_file_is_noticed(opened: Callable[..., StateStore]) -> None:
+    ours, theirs = opened(), opened()
+    ours.get_or_create_session("alice", "one")
+    for turn in range(20):
+        (ours if turn % 3 else theirs).append("one", UserMessage(f"{turn}"))
+        if turn == 10:
+            theirs.delete_session("one")
+            with pytest.raises(SessionNotFound):
+                ours.append("one", UserMessage("to nobody"))
+            theirs.get_or_create_session("alice", "one")
+    assert said(ours, "one") == [f"{turn}" for turn in range(11, 20)]
+    assert ours.check() == []
+
+
+def test_a_batch_that_fails_leaves_nothing_known_that_did_not_happen(store: StateStore) -> None:
+    store.get_or_create_session("alice", "one")
+    store.append("one", UserMessage("first"))
+    stale = store.load_session("one")
+    assert stale is not None
+    store.append("one", UserMessage("second"))
+    stale.user_messages[0] = UserMessage("edited")
+    with pytest.raises(SessionConflict):
+        store.save_session(stale)
+    assert store.append("one", UserMessage("third")) == [3]
+    assert said(store, "one") == ["first", "second", "third"]
+    assert store.check() == []
