@@ -5,7 +5,7 @@ READY := .venv/.ready
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak mutants check bench bench-peers format clean
+.PHONY: help demo test soak mutants check bench bench-peers reproduce sbom format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 13
@@ -35,12 +35,18 @@ bench-peers: $(PEERS)/.ready ## measure beside the stores of agent frameworks, a
 	$(PEERS)/bin/python -m benchmarks.peers --json .bench-peers.json --plot docs/append-cost.svg \
 		--markdown docs/benchmarks-peers.md
 
+reproduce: $(READY) ## build the package twice, and see that both are the same to the byte
+	$(BIN)/python tools/reproduce.py
+
+sbom: $(READY) ## what the package is made of, as CycloneDX
+	$(BIN)/python tools/sbom.py postgres valkey > sbom.json
+
 format: $(READY) ## sort imports and format
 	$(BIN)/ruff check --select I --fix
 	$(BIN)/ruff format
 
 clean: ## remove the environments and all caches
-	rm -rf .venv $(PEERS) .bench-peers.json .pytest_cache .hypothesis .ruff_cache .import_linter_cache build dist
+	rm -rf .venv $(PEERS) .bench-peers.json sbom.json .pytest_cache .hypothesis .ruff_cache .import_linter_cache build dist
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
