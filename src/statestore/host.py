@@ -6,6 +6,7 @@ event loops; `statestore.bridge` is the counterpart for those, and for engines t
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -49,7 +50,7 @@ class Host(ABC):
 
     @abstractmethod
     def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Start something that nobody waits for until `drain`."""
+        """Start something that nobody waits for until `drain`; `RuntimeError` if no thread can be had for it."""
 
     @abstractmethod
     async def drain(self) -> None:
@@ -92,12 +93,16 @@ class PlainHost(Host):
         self._threads: set[threading.Thread] = set()
 
     def turn(self, session: Session) -> AbstractAsyncContextManager[None]:
-        return given_turn(session, lambda turn: isinstance(turn, _ThreadTurn), _ThreadTurn)
+        return given_turn(session, _is_of_this_process, _ThreadTurn)
 
     def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         thread = threading.Thread(target=self._run, args=(work,), name="statestore-background")
         self._threads.add(thread)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:
+            self._threads.discard(thread)
+            raise
 
     def _run(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
@@ -119,7 +124,9 @@ def given_turn(session: Session, is_ours: Callable[[Any], bool], make: Callable[
     if not is_ours(ledger.turn):
         with _giving_turns:
             if ledger.turn is not None and not is_ours(ledger.turn) and ledger.turn.locked():
-                raise SessionConflict(f"session {session.id}: this object is being saved in another loop or thread")
+                raise SessionConflict(
+                    f"session {session.id}: this object is being saved in another loop, thread or process"
+                )
             if not is_ours(ledger.turn):
                 ledger.turn = make()
     return ledger.turn
@@ -128,6 +135,7 @@ def given_turn(session: Session, is_ours: Callable[[Any], bool], make: Callable[
 class _ThreadTurn(AbstractAsyncContextManager[None]):
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self.process = os.getpid()
 
     def locked(self) -> bool:
         return self._lock.locked()
@@ -139,4 +147,12 @@ class _ThreadTurn(AbstractAsyncContextManager[None]):
         self._lock.release()
 
 
+def _is_of_this_process(turn: object) -> bool:
+    """Whether a turn can be waited for: one that a thread of the parent held when we were forked never ends here."""
+    return isinstance(turn, _ThreadTurn) and turn.process == os.getpid()
+
+
 _giving_turns = threading.Lock()
+os.register_at_fork(
+    before=_giving_turns.acquire, after_in_parent=_giving_turns.release, after_in_child=_giving_turns.release
+)

@@ -44,13 +44,15 @@ def _checked(value: Any, where: str, depth: int) -> Any:
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
-        if not -(2**63) <= value < 2**64:
-            raise InvalidValue(f"{where}: a number of {value.bit_length()} bits does not fit in 64 bits")
-        return int(value)
+        number = int.__int__(value)
+        if not -(2**63) <= number < 2**64:
+            raise InvalidValue(f"{where}: a number of {number.bit_length()} bits does not fit in 64 bits")
+        return number
     if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InvalidValue(f"{where}: {value} is not JSON")
-        return float(value)
+        fraction = float.__float__(value)
+        if not math.isfinite(fraction):
+            raise InvalidValue(f"{where}: {fraction} is not JSON")
+        return fraction
     if depth == 0:
         raise InvalidValue(f"{where[:60]}…: nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, dict):
@@ -100,9 +102,10 @@ def check_text(text: object, where: str) -> str:
     """Give a text back; refuse anything else, and what is not Unicode."""
     if not isinstance(text, str):
         raise InvalidValue(f"{where} is a text, not {type(text).__name__}")
-    if not text.isascii():
-        json_string(text, where)
-    return text if type(text) is str else str.__str__(text)
+    plain = text if type(text) is str else str.__str__(text)
+    if not plain.isascii():
+        json_string(plain, where)
+    return plain
 
 
 def check_label(text: object, where: str, *, may_be_empty: bool = True) -> str:

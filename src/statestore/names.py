@@ -46,6 +46,7 @@ def check_category(category: str) -> str:
     """A category (``notes``, ``projects/alpha``) as a plain text if it follows the rule."""
     if not isinstance(category, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidName(f"a category is a text, not {type(category).__name__}")
+    category = str.__str__(category)  # what is judged is what is used
     if not category:
         raise InvalidName("invalid category '': it is empty")
     for part in category.split("/"):
@@ -56,7 +57,7 @@ def check_category(category: str) -> str:
             raise InvalidName(f"invalid category {category!r}: {RESERVED_PART} is the store's own")
     if len(category.encode()) > MAX_CATEGORY_BYTES:
         raise InvalidName(f"invalid category {category[:40]!r}…: longer than {MAX_CATEGORY_BYTES} bytes of UTF-8")
-    return str.__str__(category)
+    return category
 
 
 def check_stored_category(category: str) -> None:
@@ -68,11 +69,12 @@ def check_stored_category(category: str) -> None:
 def _check_part(what: str, whole: str, part: str) -> str:
     if not isinstance(part, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidName(f"a {what} is a text, not {type(part).__name__}")
+    whole, part = str.__str__(whole), str.__str__(part)
     reason = _broken_rule(part)
     if reason:
         shown = whole if len(whole) <= 80 else whole[:80] + "…"
         raise InvalidName(f"invalid {what} {shown!a}: {reason}")
-    return str.__str__(whole)
+    return whole
 
 
 def _broken_rule(part: str) -> str | None:

@@ -78,7 +78,7 @@ def _summary_of(stored: StoredSession) -> SessionSummary:
     )
 
 
-class _Packed(Struct, array_like=True):
+class _Packed(Struct, array_like=True, forbid_unknown_fields=True):  # what holds more is not restored with less
     id: str
     fields: SessionFields
     next_seq: int

@@ -391,7 +391,7 @@ def test_how_a_path_ends_chooses_the_engine(path: str, kind: type) -> None:
 PRAGMAS = {"journal_mode": "wal", "wal_autocheckpoint": 0, "trusted_schema": 0}
 
 
-@pytest.mark.parametrize(("durability", "synchronous"), [("full", 2), ("relaxed", 1)])
+@pytest.mark.parametrize(("durability", "synchronous"), [("full", 3), ("relaxed", 1)])
 def test_every_connection_has_the_settings_that_our_promises_rest_on(
     durability: str, synchronous: int, database: Path
 ) -> None:

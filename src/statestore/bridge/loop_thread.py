@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 from statestore.engine import Engine, RunsIn
-from statestore.errors import StoreClosed
+from statestore.errors import StoreClosed, StoreUnavailable
 
 
 class LoopThreadEngine:
@@ -49,8 +49,11 @@ class LoopThreadEngine:
             raise
 
     async def close(self) -> None:
+        if os.getpid() != self._process:
+            return  # what it has is its parent's
         try:
-            self._run(self._engine.close)
+            if self._loop is not None:  # else nothing was ever begun
+                self._run(self._engine.close)
         except StoreClosed:
             return  # somebody else closed it
         finally:
@@ -71,11 +74,27 @@ class LoopThreadEngine:
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=_serve, args=(self._loop,), name="statestore-loop", daemon=True)
-            thread.start()
-            self._stop = weakref.finalize(self, _end, self._loop, thread)  # also for a store that nobody closed
+            loop, thread = self._begun()
+            self._loop = loop
+            self._stop = ending = weakref.finalize(self, _end, loop, thread)  # also for a store that nobody closed
+            ending.atexit = False  # what others do at the interpreter's exit may need it
         return self._loop
+
+    def _begun(self) -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
+        """A loop and the thread that runs it."""
+        try:
+            loop = asyncio.new_event_loop()
+        except OSError as error:
+            raise StoreUnavailable(f"{self._engine.url}: no event loop can be made: {error.strerror}") from error
+        thread = threading.Thread(target=_serve, args=(loop,), name="statestore-loop", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            loop.close()
+            raise StoreUnavailable(
+                f"{self._engine.url} needs a thread for its event loop, and none can be had: {error}"
+            ) from error
+        return loop, thread
 
 
 class _Call:

@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
 from statestore.bridge.jobs import Job, deliver_all
+from statestore.errors import StoreUnavailable
 from statestore.host import step
 
 T = TypeVar("T")
@@ -30,10 +31,10 @@ class Workers:
         """Run a coroutine that never suspends in one of the threads."""
         try:
             self._start_one_if_needed()
-        except RuntimeError:
+        except RuntimeError as error:
             if not self._threads:
                 coroutine.close()
-                raise
+                raise StoreUnavailable(f"the store needs a thread, and none can be had: {error}") from error
         self._busy += 1
         job = Job()
         self._queue.put((job, coroutine))

@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 
 from statestore.bridge.jobs import Job, deliver_all
 from statestore.engine import Change, GroupCommits, Outcome
+from statestore.errors import StoreUnavailable
 from statestore.host import step
 
 _Queue = SimpleQueue[tuple[Job, Sequence[Change]] | None]
@@ -28,7 +29,10 @@ class GroupWriter:
         if self._thread is None:
             arguments = self._engine, self._queue
             thread = threading.Thread(target=_write, args=arguments, name="statestore-writer", daemon=True)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:
+                raise StoreUnavailable(f"the store needs a thread, and none can be had: {error}") from error
             self._thread = thread
         job = Job()
         self._queue.put((job, batch))

@@ -64,6 +64,8 @@ class Grouping:
             return
         try:
             results: Sequence[list[Outcome] | BaseException] = await self._commit_group([batch for batch, _ in group])
+        except GeneratorExit:  # the loop was closed under us: nobody is left to be told
+            raise
         except BaseException as error:  # noqa: BLE001 - carried to every caller, whatever it is
             results = [error] * len(group)
         for (_, result), outcome in zip(group, results, strict=True):

@@ -22,6 +22,7 @@ from statestore.engine import (
     RunsIn,
     SessionQuery,
 )
+from statestore.engines.forking import hold_while_forking
 from statestore.engines.judging import Item, Present, check_batch, item_of, judge
 from statestore.engines.selecting import is_selected, select
 from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
@@ -151,6 +152,7 @@ class MemoryEngine:
     def __init__(self, *, read_only: bool = False) -> None:
         self._read_only = read_only
         self._lock = threading.Lock()
+        hold_while_forking(self._lock)
         self._sessions: dict[str, _Session] = {}
         self._documents: dict[tuple[str, str, DocumentKind], Document] = {}
 

@@ -37,7 +37,9 @@ async def exported(
                     unreadable(session_id, error)
                     continue
                 raise
-            yield writer.session(first)
+            with understanding(session_id):
+                head = writer.session(first)
+            yield head
             yield _records(writer, first)
             async for part in parts:
                 yield _records(writer, part)

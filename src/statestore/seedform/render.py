@@ -73,7 +73,7 @@ def _noted_keys(columns: Columns, numbering: Numbering) -> dict[str, tuple[str, 
     noted: dict[str, tuple[str, int, str]] = {}
     numbers: Sequence[Sequence[int]] = (numbering.users, numbering.agents, numbering.events)
     for letter, column, seqs in zip(LETTERS, columns, numbers, strict=True):
-        for place, seq in enumerate(seqs):
+        for place, (seq, record) in enumerate(zip(seqs, column, strict=True)):
             if seq in numbering.keys:
-                noted[numbering.keys[seq]] = (letter, place, column[place].timestamp_text)
+                noted[numbering.keys[seq]] = (letter, place, record.timestamp_text)
     return noted

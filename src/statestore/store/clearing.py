@@ -46,7 +46,11 @@ class SessionClearer(SessionTrasher):
                     self._throttle.give_back()
                     log().warning("pruning sessions in the background failed", exc_info=True)
 
-            self._host.spawn(prune)
+            try:
+                self._host.spawn(prune)
+            except RuntimeError:  # no thread, or the interpreter ends: what was saved is saved
+                self._throttle.give_back()
+                log().warning("pruning sessions in the background could not begin", exc_info=True)
 
     @overload
     async def prune_sessions(self, config: PruneConfig | None = None, *, dry_run: Literal[False] = False) -> int: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 from statestore.engine import Change, Engine, Outcome, PreconditionFailed
 from statestore.host import Host
@@ -14,6 +15,9 @@ class Committing:
 
     _host: Host
 
+    def __reduce__(self) -> NoReturn:
+        raise not_portable()
+
     @property
     def _engine(self) -> Engine:
         return self._host.engine
@@ -24,3 +28,8 @@ class Committing:
             return await self._engine.commit(batch)
         except PreconditionFailed as failed:
             raise explained(failed, batch) from None
+
+
+def not_portable() -> TypeError:
+    """What is told to who pickles or copies a store, which would take its locks and connections along."""
+    return TypeError("a store is neither pickled nor copied: open it where it is needed, with what it was opened with")

@@ -18,6 +18,7 @@ from statestore.errors import InvalidName, InvalidValue
 from statestore.jsontext import check_text, json_text, pretty
 from statestore.names import SESSIONS, TRASH, check_category, check_name
 from statestore.store.committing import Committing
+from statestore.store.reading import understanding
 from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo, DocumentKind
 
 T = TypeVar("T")
@@ -111,7 +112,8 @@ class AsyncDocuments(Committing):
             return None
         from statestore.seedform import session_json  # noqa: PLC0415 - few need it, and it costs 2 ms to load
 
-        return Document(SESSIONS, session_id, "json", session_json(stored), str(stored.version))
+        with understanding(session_id):
+            return Document(SESSIONS, session_id, "json", session_json(stored), str(stored.version))
 
     async def _put(self, change: PutDocument) -> str:
         (outcome,) = await self._commit(change)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import Any, Literal, NoReturn, TypeVar, cast, overload
 
 from statestore.engine import Engine
 from statestore.host import Host, PlainHost, step, stepped
@@ -20,6 +20,7 @@ from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore, AsyncUserStore
 from statestore.store.batch import BatchBlock
 from statestore.store.clearing import SessionClearer
+from statestore.store.committing import not_portable
 from statestore.store.searching import HITS
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary
 from statestore.timeline import TimelineEntry
@@ -47,6 +48,9 @@ class Sessions:
     """Everything that can be done with sessions."""
 
     _sessions: SessionClearer
+
+    def __reduce__(self) -> NoReturn:
+        raise not_portable()
 
     def load_session(self, session_id: str, *, last: int | None = None) -> Session | None:
         return step(self._sessions.load_session(session_id, last=last))
@@ -101,6 +105,17 @@ class Sessions:
     def timeline(self, session_id: str, *, before: int | None = None, limit: int | None = None) -> list[TimelineEntry]:
         return step(self._sessions.timeline(session_id, before=before, limit=limit))
 
+    def timeline_as(
+        self,
+        session_id: str,
+        type: type[T],
+        *,
+        after: int | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> list[tuple[int, T]]:
+        return step(self._sessions.timeline_as(session_id, type, after=after, before=before, limit=limit))
+
     def save_session(self, session: Session, *, recreate: bool = False) -> None:
         return step(self._sessions.save_session(session, recreate=recreate))
 
@@ -113,8 +128,10 @@ class Sessions:
     def get_or_create_session(self, user_id: str, session_id: str | None = None) -> Session:
         return step(self._sessions.get_or_create_session(user_id, session_id))
 
-    def update_session_with(self, session_id: str, change: Callable[[Session], object]) -> Session:
-        return step(self._sessions.update_session_with(session_id, change))
+    def update_session_with(
+        self, session_id: str, change: Callable[[Session], object], *, last: int | None = None
+    ) -> Session:
+        return step(self._sessions.update_session_with(session_id, change, last=last))
 
     def append(self, session_id: str, *records: Record, keys: Sequence[str | None] | None = None) -> list[int]:
         return step(self._sessions.append(session_id, *records, keys=keys))
@@ -290,3 +307,8 @@ class StateStore(Sessions):
 
     def __repr__(self) -> str:
         return f"<StateStore {self.url}>"
+
+
+def stepped_store(store: StateStore) -> AsyncStateStore:
+    """The store whose coroutines a plain one steps, for code that is written once for both faces."""
+    return store._store  # pyright: ignore[reportPrivateUsage] - this function is the way in

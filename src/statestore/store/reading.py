@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -17,10 +17,14 @@ from statestore.names import check_session_id
 from statestore.records import decode_body
 from statestore.session import Session, session_of
 from statestore.store.committing import Committing
+from statestore.store.decoding import decoded_as
 from statestore.store.failures import not_found
+from statestore.store.logs import log
 from statestore.stored import Cursor, SessionSummary, StoredRecord, StoredSession
 from statestore.timeline import TimelineEntry
 from statestore.timestamps import nanoseconds, text_of
+
+T = TypeVar("T")
 
 
 class SessionReader(Committing):
@@ -83,6 +87,47 @@ class SessionReader(Committing):
             raise not_found(session_id)
         with understanding(stored.id):
             return [entry_of(record) for record in stored.records.in_order()]
+
+    async def timeline_as(
+        self,
+        session_id: str,
+        type: type[T],
+        *,
+        after: int | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> list[tuple[int, T]]:
+        """The newest ``limit`` records numbered above ``after`` and below ``before``, in order, each with its number.
+
+        Each record's JSON is decoded as ``type``, once: any type that ``msgspec`` knows. A struct that names only the
+        fields it wants is the fastest way to read many. A record that is not of that type is left out, and a warning
+        names it: it hides no other one.
+        """
+        stored = await self._read(
+            session_id,
+            after=check_count("after", after),
+            before=check_count("before", before),
+            last=check_count("limit", limit),
+        )
+        if stored is None:
+            raise not_found(session_id)
+        try:
+            return decoded_as(stored.records, type)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return await self._readable_as(stored, type)
+
+    async def _readable_as(self, stored: StoredSession, type: type[T]) -> list[tuple[int, T]]:
+        """The records that can be decoded, read one by one."""
+        with understanding(stored.id):
+            numbers = stored.records.numbering
+        found: list[tuple[int, T]] = []
+        for seq in sorted((*numbers.users, *numbers.agents, *numbers.events)):
+            try:
+                one = await self._read(stored.id, after=seq - 1, before=seq + 1)
+                found += [] if one is None else decoded_as(one.records, type)
+            except (msgspec.DecodeError, ValueError, RecursionError, CorruptSession) as error:
+                log().warning("session %s: record %d cannot be read, and is left out: %s", stored.id, seq, error)
+        return found
 
     async def _read(
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None

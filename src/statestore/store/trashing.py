@@ -21,7 +21,7 @@ from statestore.engine import (
     PutDocument,
     Requires,
 )
-from statestore.errors import InvalidValue, SessionNotFound
+from statestore.errors import CorruptSession, InvalidValue, SessionNotFound
 from statestore.names import TRASH, check_session_id
 from statestore.session import Session
 from statestore.store.failures import explained
@@ -74,7 +74,10 @@ class SessionTrasher(SessionWatcher):
         if document is None:
             raise _taken_out(session_id)
         with understanding(session_id):
-            change = creation(unpacked(document.body))
+            thrown = unpacked(document.body)
+            change = creation(thrown)
+        if (thrown.id, thrown.fields.user_id) != (session_id, found[0].session.user_id):
+            raise CorruptSession(f"{TRASH}/{found[0].name}.bin holds another session than the note beside it tells")
         gone = DeleteDocument(TRASH, found[0].name, "bin", Requires(version=document.version))
         if self._engine.atomic_scope == "store":
             batch: list[Change] = [change, gone, DeleteDocument(TRASH, found[0].name, "json")]
@@ -175,8 +178,11 @@ def _removal(name: str) -> list[Change]:
 
 def _trashed_in(body: bytes, name: str) -> Trashed | None:
     try:
-        return msgspec.json.decode(body, type=Trashed)
-    except msgspec.DecodeError as error:
+        trashed = msgspec.json.decode(body, type=Trashed)
+        if trashed.name != name:
+            raise msgspec.ValidationError(f"it tells of {trashed.name[:80]}")
+        return trashed
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         log().warning("%s/%s.json is left out of the trash: it cannot be read: %s", TRASH, name, error)
         return None
 

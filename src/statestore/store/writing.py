@@ -69,13 +69,16 @@ class SessionWriter(SessionReader):
             return session
         raise SessionConflict(f"session {session_id} was created and deleted {MAX_ATTEMPTS} times meanwhile")
 
-    async def update_session_with(self, session_id: str, change: Callable[[Session], object]) -> Session:
+    async def update_session_with(
+        self, session_id: str, change: Callable[[Session], object], *, last: int | None = None
+    ) -> Session:
         """Load, change, save, again and again until nobody came between: for counters and the like.
 
-        ``change`` is a plain function; it may be called several times, each time with a fresh session.
+        ``change`` is a plain function; it may be called several times, each time with a fresh session. ``last`` loads
+        only its newest records, at most that many: none are needed for a counter in the metadata.
         """
         for _ in range(MAX_ATTEMPTS):
-            session = await self.load_session(session_id)
+            session = await self.load_session(session_id, last=last)
             if session is None:
                 raise not_found(session_id)
             answer = change(session)
@@ -131,6 +134,7 @@ class SessionWriter(SessionReader):
         """Send what a draft holds, and let its session know."""
         if draft.change is None:
             return
+        self._check_bound(draft.change)
         try:
             (outcome,) = await self._engine.commit([draft.change])
         except PreconditionFailed as failed:
@@ -163,6 +167,12 @@ class SessionWriter(SessionReader):
             )
         if self._owner is not None and session.user_id != self._owner:
             raise WrongUser(f"session {session.id} belongs to {session.user_id!r}, this store serves {self._owner!r}")
+
+    def _check_bound(self, change: ChangeSession) -> None:
+        """Refuse a change that could reach another user's session, whatever the object it was made from told before."""
+        birth = change.create.user_id if change.create is not None else self._owner
+        if self._owner is not None and (change.requires.owner != self._owner or birth != self._owner):
+            raise WrongUser(f"session {change.id} does not belong to {self._owner!r}")
 
 
 def check_record(record: object) -> Record:

@@ -13,7 +13,9 @@ from statestore.errors import StoreUnavailable
 def open_url(rest: str, *, create: bool = True, read_only: bool = False, durability: str = "full") -> FilesEngine:
     """The engine for ``file:DIR``."""
     if rest.startswith("//") and not rest.startswith("///"):
-        raise StoreUnavailable(f"file:{rest} names a host: write file:{rest[2:]}, or file:///… for an absolute path")
+        raise StoreUnavailable(  # not quoted: there may be a password before the host
+            "this file:// URL names a host: write file:DIR, or file:///… for an absolute path"
+        )
     path = rest.removeprefix("//")
     if not path or "\0" in path:
         raise StoreUnavailable("file: needs the path of a directory, like file:state or file:/var/lib/agent")

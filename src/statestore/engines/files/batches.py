@@ -10,7 +10,7 @@ from statestore.engines.files import journal
 from statestore.engines.files.directory import ChangedMeanwhile, Directory
 from statestore.engines.files.documents import documents_in
 from statestore.engines.files.journal import Journal, SessionChange, Step, fingerprint
-from statestore.engines.files.locks import BATCHES, Locks
+from statestore.engines.files.locks import ALL_STRIPES, BATCHES, Locks
 from statestore.engines.files.planning import Found, Plan, SingleChange, Surveyor, place_of, planned, present
 from statestore.engines.files.recovery import Recovery
 from statestore.engines.judging import item_of, judge
@@ -30,8 +30,8 @@ class BatchMaker:
         while True:
             with self._locks.held(BATCHES):
                 self._recovery.finish_journal_of_the_dead()
-                singles, owners = self._singles(batch)
-                with self._locks.hold(place_of(single).stripe for single in singles):
+                with self._locks.hold(_stripes(batch)):
+                    singles, owners = self._singles(batch)
                     try:
                         return _per_change(batch, owners, self._made_together(batch, singles, owners))
                     except ChangedMeanwhile:
@@ -101,6 +101,13 @@ class BatchMaker:
         logical = SessionChange.of(change) if isinstance(change, ChangeSession) else None
         old = fingerprint(before.body) if before else None
         return Step(place.category, place.file, old, fingerprint(plan.body), temporary, logical), status
+
+
+def _stripes(batch: Sequence[Change]) -> list[str]:
+    """The locks that a batch needs: all, if it empties a category, because nothing may be put there meanwhile."""
+    if any(isinstance(change, DeleteCategory) for change in batch):
+        return ALL_STRIPES
+    return [place_of(change).stripe for change in batch if not isinstance(change, DeleteCategory)]
 
 
 def _per_change(batch: Sequence[Change], owners: list[int], outcomes: list[Outcome]) -> list[Outcome]:

@@ -42,7 +42,8 @@ class Committer:
             plan = planned(change, found)
             if plan.body is None:
                 return self._removed(directory, place, found)
-            if found is not None and found.image is not None and plan.text is found.image.text:
+            if directory is not None and found and found.image and plan.text is found.image.text:
+                self._directory.flush_directory(directory)  # whoever wrote it may have died before that
                 return Outcome(found.version, found.version, plan.seqs)
             if directory is not None:
                 return self._written(directory, place, stripe, found, plan)
@@ -65,7 +66,10 @@ class Committer:
         return Outcome(found.version if found else None, self._surveyor.noted(place, plan, status), plan.seqs)
 
     def _removed(self, directory: int | None, place: Place, found: Found | None) -> Outcome:
-        if directory is None or found is None:
+        if directory is None:
+            return Outcome(None)
+        if found is None:
+            self._directory.flush_directory(directory)  # whoever removed it may have died before that
             return Outcome(None)
         self._surveyor.check_unchanged(directory, place, found)
         os.unlink(place.file, dir_fd=directory)

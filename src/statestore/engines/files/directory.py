@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from statestore.engines.files.identity import Expected, Identity
-from statestore.engines.flushing import flush
+from statestore.engines.flushing import flush, flush_directory
 from statestore.errors import NameTaken, StateStoreError, StoreUnavailable
 from statestore.seedform.pieces import Pieces
 
@@ -48,6 +48,8 @@ class Directory:
         self._root = -1
         self._own = -1
         self._temporary = -1
+        self._lasting: set[tuple[int, int]] = set()
+        """Directories, by device and inode, that are known to keep their names."""
         self.folds_names = False
         """Whether the file system takes names for one that differ in case or in their Unicode form."""
         self.keeps_nanoseconds = True
@@ -58,8 +60,8 @@ class Directory:
     def open(self, *, create: bool, read_only: bool) -> None:
         """Open the root; create it, and the store's own corner of it, if that is wanted."""
         try:
-            if create and not read_only:
-                self._make_root(self.path)
+            if not read_only:
+                self._make_root(self.path, create=create)
             self._root = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError as error:
             way = "a store that is only read is not created" if read_only else "open it with create=True to make one"
@@ -76,6 +78,7 @@ class Directory:
                 self.close()
                 raise StoreUnavailable(f"{self.path}/{OWN} is not what it should be: {error.strerror}") from error
             return
+        self._lasting.add(_identity(self._root))
         try:
             self._own = self._made(OWN, self._root)
             self._temporary = self._made(TEMPORARY, self._own)
@@ -104,12 +107,18 @@ class Directory:
     def _made(self, name: str, parent: int) -> int:
         """A directory below an open one, created if need be, open."""
         try:
-            return os.open(name, _DIRECTORY, dir_fd=parent)
+            fd = os.open(name, _DIRECTORY, dir_fd=parent)
         except FileNotFoundError:
             with suppress(FileExistsError):
                 os.mkdir(name, 0o777, dir_fd=parent)
             self.flush_directory(parent)
             return os.open(name, _DIRECTORY, dir_fd=parent)
+        try:
+            self._flush_way_to(fd)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
 
     def _does_fold_names(self) -> bool:
         """Whether a file that is there can be found under another spelling of its name."""
@@ -118,19 +127,25 @@ class Directory:
         others = (_PROBE.lower(), unicodedata.normalize("NFD", _PROBE))
         return any(self.stat(self._own, name) is not None for name in others)
 
-    def _make_root(self, path: str) -> None:
-        """Create the root, private to its user, and whatever directories lead to it."""
-        if os.path.isdir(path):
-            return
+    def _make_root(self, path: str, *, create: bool) -> None:
+        """Create the root, private to its user, and whatever directories lead to it, if that is wanted.
+
+        What is there may be so new that its name is not on the disk yet: whoever made it may have died.
+        """
         parent = os.path.dirname(path)
-        self._make_root(parent)
-        with suppress(FileExistsError):
-            os.mkdir(path, 0o700)
-        fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            self.flush_directory(fd)
-        finally:
-            os.close(fd)
+        is_there = os.path.isdir(path)
+        if not is_there:
+            if not create:
+                return
+            self._make_root(parent, create=True)
+            with suppress(FileExistsError):
+                os.mkdir(path, 0o700)
+        if self._is_durable:
+            try:
+                flush_directory(parent)
+            except OSError:
+                if not is_there:
+                    raise  # else it is a place that is not ours to flush, where others made the directory for us
 
     def own_directory(self, name: str, *, create: bool) -> int:
         """A directory inside ``.statestore``, open; -1 if there is none and none is to be made."""
@@ -163,6 +178,8 @@ class Directory:
             except FileNotFoundError as error:
                 if os.fstat(root).st_nlink == 0:
                     raise StoreUnavailable(f"{self.path} was removed while it was open as a store") from error
+                if create:
+                    raise StoreUnavailable(f"{self.path}/{category} was removed while it was being made") from error
                 return None
             except OSError as error:
                 if error.errno in (errno.ELOOP, errno.ENOTDIR):
@@ -261,6 +278,25 @@ class Directory:
         """Make renames and removals in a directory last."""
         if self._is_durable:
             flush(directory)
+            self._flush_way_to(directory)
+
+    def flush_temporary_names(self) -> None:
+        """Make the names of temporary files last: their bytes do."""
+        self.flush_directory(self._temporary)
+
+    def _flush_way_to(self, directory: int) -> None:
+        """Make a directory itself last. Once for each: whoever made it may have died before that, or be about to."""
+        identity = _identity(directory)
+        if not self._is_durable or identity in self._lasting:
+            return
+        parent = os.open("..", _DIRECTORY, dir_fd=directory)
+        try:
+            if _identity(parent) != identity:  # else somebody moved it out of the store, and this is the end of the way
+                flush(parent)
+                self._flush_way_to(parent)
+        finally:
+            os.close(parent)
+        self._lasting.add(identity)
 
     def temporary_files(self) -> list[str]:
         """The names of all temporary files."""
@@ -286,6 +322,11 @@ class Directory:
             return os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             return None
+
+
+def _identity(directory: int) -> tuple[int, int]:
+    status = os.fstat(directory)
+    return status.st_dev, status.st_ino
 
 
 def _taken(name: str) -> str:

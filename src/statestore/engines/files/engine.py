@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
@@ -83,24 +84,37 @@ class FilesEngine:
     # -- opening and closing ---------------------------------------------------------------------------------
 
     async def open(self) -> None:
+        _check_file_names(self._path)
         self._directory.open(create=self._create, read_only=self._read_only)
         self._sessions = SessionFiles(self._directory, is_writable=not self._read_only)
         self._log = ChangeLog(self._directory, self._sessions, is_writable=not self._read_only)
-        with _as_unavailable(self._path):
-            locks = self._directory.own_directory(LOCKS, create=not self._read_only)
-            self._locks = Locks(locks, is_writable=not self._read_only)
-            if not self._read_only:
-                surveyor = Surveyor(self._directory, self._sessions)
-                self._recovery = Recovery(self._directory, self._locks)
-                self._committer = Committer(self._directory, self._locks, surveyor, self._recovery)
-                self._batches = BatchMaker(self._directory, self._locks, surveyor, self._recovery)
-                self._recovery.clean_up()
+        self._locks = Locks(-1, is_writable=not self._read_only)
+        try:
+            with _as_unavailable(self._path):
+                self._prepare()
+        except BaseException:
+            self._let_go()
+            raise
         self._usage.open()
+
+    def _prepare(self) -> None:
+        """Find or make the locks, and tidy up after those who died."""
+        locks = self._directory.own_directory(LOCKS, create=not self._read_only)
+        self._locks = Locks(locks, is_writable=not self._read_only)
+        if not self._read_only:
+            surveyor = Surveyor(self._directory, self._sessions)
+            self._recovery = Recovery(self._directory, self._locks)
+            self._committer = Committer(self._directory, self._locks, surveyor, self._recovery)
+            self._batches = BatchMaker(self._directory, self._locks, surveyor, self._recovery)
+            self._recovery.clean_up()
 
     async def close(self) -> None:
         if self._usage.close():
-            self._locks.close()
-            self._directory.close()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._locks.close()
+        self._directory.close()
 
     @contextmanager
     def _reading(self) -> Generator[None]:
@@ -273,6 +287,15 @@ class FilesEngine:
 def _window(records: list[StoredRecord], after: int | None, before: int | None, last: int | None) -> list[StoredRecord]:
     chosen = [r for r in records if (after is None or r.seq > after) and (before is None or r.seq < before)]
     return chosen if last is None else chosen[len(chosen) - min(last, len(chosen)) :]
+
+
+def _check_file_names(path: str) -> None:
+    encoding = sys.getfilesystemencoding()
+    if encoding != "utf-8":
+        raise StoreUnavailable(
+            f"{path} cannot be used: a store's file names are UTF-8, and this Python's are {encoding}: "
+            "set PYTHONUTF8=1, or a locale like C.UTF-8"
+        )
 
 
 @contextmanager

@@ -18,11 +18,12 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from statestore.engines.files.directory import OWN, Directory
+from statestore.engines.files.directory import Directory
 from statestore.engines.files.documents import is_unicode
 from statestore.engines.files.log_file import LogDamaged, LogFile, transaction
 from statestore.engines.files.looking import Look, Looker
 from statestore.engines.files.noting import LogState, log_state, note_gone, note_state, note_unreadable, trim
+from statestore.engines.files.own_database import OwnDatabase
 from statestore.engines.files.seen import TICK_NS, Entry, differences
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.files.states import state_of
@@ -48,7 +49,7 @@ class ChangeLog:
     def __init__(self, directory: Directory, sessions: SessionFiles, *, is_writable: bool) -> None:
         self._directory = directory
         self._sessions = sessions
-        self._file = LogFile(os.path.join(directory.path, OWN, FILE) if is_writable else None)
+        self._file = LogFile(OwnDatabase(directory, FILE) if is_writable else None)
         self.forget()
         forget_after_fork(self)
 
@@ -148,6 +149,7 @@ class ChangeLog:
         for session_id, look in found:
             if look is None:
                 self._entries.pop(session_id, None)
+                self._sessions.forget(session_id)
             else:
                 self._entries[session_id] = look.entry
 

@@ -18,6 +18,8 @@ from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
 
 KEPT_BYTES: Final = 64 << 20
+OF_AN_IMAGE: Final = 4 << 10
+"""About how many bytes an image takes beside those of its file."""
 
 
 def version_text(identity: Identity, checksum: int) -> str:
@@ -111,25 +113,28 @@ class ImageCache:
             old = self._images.get(session_id)
             self._drop(session_id)
             self._images[session_id] = image
-            if old is not None and old is not image:
+            if old is not None and old is not image and old.version != image.version:  # else it is the same state
                 # Who just replaced it may still compare its version, so it is the one before it that goes.
                 if session_id in self._replaced:
                     self._replaced[session_id].supersede()
                 self._replaced[session_id] = old.version
-            self._size += image.body.size
+            self._size += image.body.size + OF_AN_IMAGE
             while self._size > KEPT_BYTES and len(self._images) > 1:
                 oldest = next(iter(self._images))
                 str(self._images[oldest].version)  # worked out now, so that whoever holds it does not hold the bytes
-                self._drop(oldest)
-                if oldest in self._replaced:
-                    self._replaced.pop(oldest).supersede()
+                self._forget(oldest)
 
     def drop(self, session_id: str) -> None:
         """Keep nothing of a session."""
         with self._lock:
-            self._drop(session_id)
+            self._forget(session_id)
+
+    def _forget(self, session_id: str) -> None:
+        self._drop(session_id)
+        if session_id in self._replaced:
+            self._replaced.pop(session_id).supersede()
 
     def _drop(self, session_id: str) -> None:
         image = self._images.pop(session_id, None)
         if image is not None:
-            self._size -= image.body.size
+            self._size -= image.body.size + OF_AN_IMAGE

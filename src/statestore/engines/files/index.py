@@ -11,19 +11,18 @@ import heapq
 import logging
 import os
 import sqlite3
-import stat
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, contextmanager
 from typing import Final
-from urllib.parse import quote
 
 import msgspec
 
 from statestore.engine import SessionQuery
 from statestore.engines.files.documents import is_unicode
 from statestore.engines.files.identity import Identity
+from statestore.engines.files.own_database import OwnDatabase
 from statestore.engines.files.seen import TICK_NS, Entry, differences
 from statestore.engines.forking import forget_after_fork
 from statestore.engines.selecting import has_filters, select
@@ -54,8 +53,8 @@ class IndexDamaged(Exception):
 class Index:
     """What is known of all session files, in memory and on disk."""
 
-    def __init__(self, path: str | None, *, is_writable: bool = True) -> None:
-        self._file = IndexFile(path, is_writable=is_writable) if path is not None else None
+    def __init__(self, database: OwnDatabase | None, *, is_writable: bool = True) -> None:
+        self._file = IndexFile(database, is_writable=is_writable) if database is not None else None
         self._entries: dict[str, Entry] | None = None
         self._summaries: dict[str, SessionSummary] = {}
         self._newest_first: list[SessionSummary] | None = None
@@ -158,8 +157,9 @@ class Index:
 class IndexFile:
     """The index on disk, for the next process. Who only reads uses what others left, while nobody is writing it."""
 
-    def __init__(self, path: str, *, is_writable: bool = True) -> None:
-        self._path = path
+    def __init__(self, database: OwnDatabase, *, is_writable: bool = True) -> None:
+        self._database = database
+        self._path = database.path
         self._is_writable = is_writable
         self._is_given_up = False
 
@@ -189,7 +189,7 @@ class IndexFile:
 
     def save(self, changed: Sequence[tuple[Entry, SessionSummary | None]], gone: Iterable[str]) -> None:
         """Keep what changed. It is only a cache: what cannot be kept is read again next time."""
-        if not self._is_writable or (os.path.lexists(self._path) and not self._is_there()):
+        if not self._is_writable or self._database.is_blocked():
             return
         rows = [
             (entry.id, _encode(entry).decode(), _encode(summary).decode() if summary else None)
@@ -201,22 +201,14 @@ class IndexFile:
             with closing(self._connect()) as connection, connection:
                 connection.executemany("DELETE FROM files WHERE id = ?", lost)
                 connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", rows)
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, OSError) as error:
             log.debug("the index %s could not be updated: %s", self._path, error)
-            if not isinstance(error, sqlite3.OperationalError):
+            if not isinstance(error, (sqlite3.OperationalError, OSError)):
                 self.discard(error)
 
     def _is_there(self) -> bool:
-        """Whether there is an index file; a link, a directory or the like in its place is not touched."""
-        if self._is_given_up:
-            return False
-        try:
-            mode = os.lstat(self._path).st_mode
-        except FileNotFoundError:
-            return False
-        if not stat.S_ISREG(mode):
-            log.warning("%s is not a file, so listings go without an index: remove it", self._path)
-        return stat.S_ISREG(mode)
+        """Whether there is an index file that can be used."""
+        return not self._is_given_up and self._database.is_there() and not self._database.is_blocked()
 
     @contextmanager
     def _connected(self) -> Generator[sqlite3.Connection]:
@@ -226,8 +218,7 @@ class IndexFile:
                 yield connection
             return
         before = self._state_at_rest()
-        uri = f"file:{quote(self._path)}?mode=ro&immutable=1"  # leaves no trace, and sees no log
-        with closing(sqlite3.connect(uri, uri=True)) as connection:
+        with closing(self._database.connect("mode=ro&immutable=1")) as connection:  # leaves no trace, and sees no log
             if connection.execute("PRAGMA user_version").fetchone() != (FORMAT,):
                 raise sqlite3.DatabaseError("it is of another release")
             yield connection
@@ -242,7 +233,7 @@ class IndexFile:
         return status.st_size, status.st_mtime_ns, status.st_ino
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=1)
+        connection = self._database.connect(timeout=1)
         try:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version != FORMAT:
@@ -262,6 +253,4 @@ class IndexFile:
             self._is_given_up = True
             return
         log.warning("the index %s cannot be used and will be rebuilt: %s", self._path, reason)
-        for path in (self._path, f"{self._path}-wal", f"{self._path}-shm"):
-            if os.path.isfile(path):
-                os.unlink(path)
+        self._database.remove()

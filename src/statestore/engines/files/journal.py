@@ -24,7 +24,7 @@ from statestore.seedform.pieces import Pieces
 NAME: Final = "journal"
 
 
-class SessionChange(Struct, frozen=True, omit_defaults=True):
+class SessionChange(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A change to a session whose preconditions were found to hold."""
 
     id: str
@@ -46,7 +46,7 @@ class SessionChange(Struct, frozen=True, omit_defaults=True):
         return ChangeSession(**{name: getattr(self, name) for name in self.__struct_fields__})
 
 
-class Step(Struct, frozen=True, omit_defaults=True):
+class Step(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One file: where it belongs, what it was before, and the temporary file that takes its place."""
 
     category: str
@@ -66,8 +66,8 @@ class Step(Struct, frozen=True, omit_defaults=True):
                 raise InvalidName(f"{name!r} is not the name of a file")
 
 
-class Journal(Struct, frozen=True):
-    """The steps of one batch."""
+class Journal(Struct, frozen=True, forbid_unknown_fields=True):
+    """The steps of one batch. What a newer release adds to it is not understood, so its batch is not made by half."""
 
     steps: list[Step]
 
@@ -111,6 +111,7 @@ def write_journal(directory: Directory, journal: Journal) -> None:
     """Put a journal in place. When this returns, the batch has happened."""
     temporary, _ = directory.prepare(NAME, Pieces.of(_encode(journal)), None)
     try:
+        directory.flush_temporary_names()  # a journal without the files that it speaks of would be half a batch
         directory.put_in_place(temporary, directory.own, NAME)
     except BaseException:
         directory.discard(temporary)

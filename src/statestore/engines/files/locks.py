@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import threading
 import zlib
 from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager
@@ -17,9 +18,11 @@ from typing import Final
 from statestore.errors import StoreUnavailable
 
 STRIPES: Final = 64
+ALL_STRIPES: Final = [f"{number:02x}" for number in range(STRIPES)]
 BATCHES: Final = "batches"
 
-_held: set[int] = set()
+_held: dict[int, tuple[int, int, int]] = {}
+"""The lock files that are open, each with its thread and what tells it from other files."""
 
 
 def _close_inherited() -> None:
@@ -100,8 +103,8 @@ class Locks:
     def _take(self, name: str, operation: int) -> int:
         while True:
             fd = os.open(name, self._flags, 0o666, dir_fd=self._directory)
-            _held.add(fd)
             try:
+                self._note(fd, name, operation)
                 fcntl.flock(fd, operation)
                 if os.fstat(fd).st_nlink:  # else somebody removed the file, and others lock another one
                     return fd
@@ -118,7 +121,17 @@ class Locks:
             self._release(fd)
 
     @staticmethod
+    def _note(fd: int, name: str, operation: int) -> None:
+        """Take note of an open lock file; refuse one that this thread holds under another name, and would wait for."""
+        status = os.fstat(fd)
+        holding = threading.get_ident(), status.st_dev, status.st_ino
+        is_held = operation == fcntl.LOCK_EX and status.st_nlink > 1 and holding in _held.values()
+        _held[fd] = holding
+        if is_held:
+            raise StoreUnavailable(f"the lock {name} is one file with another lock: remove both, nobody needs them")
+
+    @staticmethod
     def _release(fd: int) -> None:
-        _held.discard(fd)
+        _held.pop(fd, None)
         fcntl.flock(fd, fcntl.LOCK_UN)  # not only close: a child forked meanwhile may have inherited it
         os.close(fd)

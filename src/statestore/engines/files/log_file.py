@@ -7,15 +7,14 @@ Each use opens it anew, so that a file that was deleted, replaced or damaged mea
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 import sqlite3
-import stat
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
 
+from statestore.engines.files.own_database import OwnDatabase
 from statestore.engines.forking import forget_after_fork
 from statestore.engines.fulltext import CREATE_WORDS
 from statestore.errors import StoreUnavailable
@@ -100,8 +99,9 @@ def transaction(connection: sqlite3.Connection) -> Generator[None]:
 class LogFile:
     """The log's tables, for as many uses as there are; made anew where they are missing or damaged."""
 
-    def __init__(self, path: str | None) -> None:
-        self._path = path
+    def __init__(self, database: OwnDatabase | None) -> None:
+        self._database = database
+        self._place = database.path if database is not None else "the change log in memory"
         self.forget()
         forget_after_fork(self)
 
@@ -112,7 +112,7 @@ class LogFile:
 
     def is_there(self) -> bool:
         """Whether there is a file: whether anybody ever searched or watched."""
-        return self._path is not None and os.path.exists(self._path)
+        return self._database is not None and self._database.is_there()
 
     def use(self, act: Callable[[sqlite3.Connection], T]) -> T:
         """What an act with a connection gives back; it is done again with another log if this one is damaged."""
@@ -124,47 +124,34 @@ class LogFile:
                 if isinstance(error, sqlite3.ProgrammingError):
                     raise
                 if turn == _TRIES - 1 or not (_is_damage(error) or _was_moved(error)):
-                    raise StoreUnavailable(f"{self._path or 'the change log in memory'}: {error}") from error
+                    raise StoreUnavailable(f"{self._place}: {error}") from error
                 if _is_damage(error):
                     self._discard(error)
         raise AssertionError("the last turn returns or raises")
 
     @contextmanager
     def _connected(self) -> Generator[sqlite3.Connection]:
-        if self._path is None or self._is_blocked(self._path):
+        if self._database is None or self._database.is_blocked():
             with self._lock:
                 if self._memory is None:
                     self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
                     _create(self._memory)
                 yield self._memory
             return
-        connection = sqlite3.connect(self._path, timeout=TIMEOUT, isolation_level=None)
+        connection = self._database.connect(timeout=TIMEOUT, isolation_level=None)
         try:
             _prepare(connection)
             yield connection
         finally:
             connection.close()
 
-    @staticmethod
-    def _is_blocked(path: str) -> bool:
-        """Whether a link, a directory or the like is in the log's place; it is not touched."""
-        try:
-            mode = os.lstat(path).st_mode
-        except FileNotFoundError:
-            return False
-        if not stat.S_ISREG(mode):
-            log.warning("%s is not a file, so searches and watches go without it: remove it", path)
-        return not stat.S_ISREG(mode)
-
     def _discard(self, reason: Exception) -> None:
         """Remove a log that makes no sense."""
-        log.warning("%s cannot be used and will be rebuilt: %s", self._path or "the change log in memory", reason)
+        log.warning("%s cannot be used and will be rebuilt: %s", self._place, reason)
         with self._lock:
             self._memory = None
-        if self._path is not None and not self._is_blocked(self._path):
-            for path in (self._path, f"{self._path}-wal", f"{self._path}-shm"):
-                with suppress(FileNotFoundError):
-                    os.unlink(path)
+        if self._database is not None and not self._database.is_blocked():
+            self._database.remove()
 
 
 def _is_damage(error: Exception) -> bool:

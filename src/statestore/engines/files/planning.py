@@ -15,7 +15,7 @@ from statestore.engines.files.locks import stripe_of
 from statestore.engines.files.seen import SUFFIX
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.judging import Present
-from statestore.errors import CorruptDocument, CorruptSession
+from statestore.errors import CorruptDocument, CorruptSession, InvalidName
 from statestore.names import SESSIONS
 from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
@@ -39,8 +39,12 @@ class Place(NamedTuple):
 def place_of(change: SingleChange) -> Place:
     """Where the file is that a change is about."""
     if isinstance(change, (ChangeSession, DeleteSession)):
-        return Place(SESSIONS, change.id + SUFFIX)
-    return Place(change.category, file_name(change.name, change.kind))
+        place = Place(SESSIONS, change.id + SUFFIX)
+    else:
+        place = Place(change.category, file_name(change.name, change.kind))
+    if "/" in place.file:
+        raise InvalidName(f"{place.file!r} is not the name of a file")
+    return place
 
 
 class Found(NamedTuple):

@@ -29,9 +29,12 @@ class Recovery:
         self._directory = directory
         self._locks = locks
 
-    def make(self, steps: Sequence[Step]) -> None:
-        """Put everything in its place; then the journal has done its work."""
-        for category in dict.fromkeys(step.category for step in steps):
+    def make(self, steps: Sequence[Step], done: Sequence[Step] = ()) -> None:
+        """Put everything in its place; then the journal has done its work.
+
+        What the dead had done already is flushed, too: they may not have come to that.
+        """
+        for category in dict.fromkeys(step.category for step in (*steps, *done)):
             here = [step for step in steps if step.category == category]
             with self._directory.category(category) as directory:
                 if directory is None:
@@ -55,7 +58,10 @@ class Recovery:
         if left is None:
             return
         with self._locks.hold(stripe_of((step.category, step.name)) for step in left.steps):
-            self.make([merged for step in left.steps if (merged := self._remaining(step)) is not None])
+            self.make([merged for step in left.steps if (merged := self._remaining(step)) is not None], left.steps)
+            for step in left.steps:  # only now: what is there twice tells whoever comes next what is still to be done
+                if step.temporary is not None:
+                    self._directory.discard(step.temporary)
 
     def _remaining(self, step: Step) -> Step | None:
         """What is still to be done of a step: all of it, nothing, or our change on top of somebody else's."""
@@ -67,8 +73,6 @@ class Recovery:
         merged = None
         if now not in (step.before, step.after) and found is not None and step.change is not None and is_ready:
             merged = self._merged(step.change.as_change(), found[0])
-        if step.temporary is not None:
-            self._directory.discard(step.temporary)
         if merged is None or found is None:
             return None  # done already, or another program's later word on it
         temporary, _ = self._directory.prepare(stripe_of((step.category, step.name)), merged, found[1])

@@ -6,10 +6,11 @@ import os
 
 import msgspec
 
-from statestore.engines.files.directory import OWN, Directory, NotAFile
+from statestore.engines.files.directory import Directory, NotAFile
 from statestore.engines.files.identity import Expected, Identity
 from statestore.engines.files.image import ImageCache, SessionImage, version_text
 from statestore.engines.files.index import Index
+from statestore.engines.files.own_database import OwnDatabase
 from statestore.engines.files.seen import SUFFIX
 from statestore.engines.files.summaries import summary_of
 from statestore.errors import CorruptSession, InvalidName, InvalidValue, StoreUnavailable
@@ -28,7 +29,7 @@ class SessionFiles:
     def __init__(self, directory: Directory, *, is_writable: bool) -> None:
         self._directory = directory
         self._images = ImageCache()
-        self._index = Index(os.path.join(directory.path, OWN, "index.db"), is_writable=is_writable)
+        self._index = Index(OwnDatabase(directory, "index.db"), is_writable=is_writable)
 
     def image(self, session_id: str) -> SessionImage | None:
         """The session file as it is now; `CorruptSession` if it cannot be understood."""
@@ -40,6 +41,7 @@ class SessionFiles:
         kept = self._images.get(session_id)
         found = self.read(directory, session_id, expected=kept.expected if kept else None)
         if found is None:
+            self.forget(session_id)
             return None
         body, status = found
         if kept is not None and body is kept.body and kept.identity == Identity.of(status):

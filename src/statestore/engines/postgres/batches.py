@@ -162,18 +162,24 @@ def arguments(batches: Sequence[Batch], versions: Iterable[str]) -> list[Sequenc
     sent = _Sent()
     for number, batch in enumerate(batches):
         for change, version in zip(batch, versions):  # noqa: B905 - one iterator through all batches
-            name = _name_of(change)
-            if name is not None:
-                locks.add(crc32(name.encode()) % NAMES)
+            locks.update(_locks_of(change, is_alone=len(batch) == 1))
             changes.append((number, len(batch), *_row(change, version, sent)))
     return [sorted(locks), *_columns(changes, 33), *sent.columns()]
 
 
-def _name_of(change: Change) -> str | None:
-    """By what to lock something that a change may create."""
-    if isinstance(change, ChangeSession):
-        return None if change.create is None else f"session {change.id}"
-    return f"document {change.category} {change.name}" if isinstance(change, PutDocument) else None
+def _locks_of(change: Change, *, is_alone: bool) -> Iterable[int]:
+    """By what to lock something that may not be there, and must not come meanwhile from somebody else."""
+    if isinstance(change, DeleteCategory):
+        return range(NAMES)  # nobody knows what may come
+    is_creating = isinstance(change, PutDocument) or (isinstance(change, ChangeSession) and change.create is not None)
+    is_there = change.requires.present or change.requires.version is not None
+    if not is_creating and (is_alone or is_there or isinstance(change, ChangeSession)):
+        return ()
+    if isinstance(change, (ChangeSession, DeleteSession)):
+        name = f"session {change.id}"
+    else:
+        name = f"document {change.category} {change.name}"
+    return (crc32(name.encode()) % NAMES,)
 
 
 _Range = tuple[int, int]

@@ -59,3 +59,5 @@ def load_driver() -> Any:
         return import_module("asyncpg")
     except ImportError as error:
         raise StoreUnavailable('PostgreSQL needs the driver asyncpg: pip install "statestore[postgres]"') from error
+    except RuntimeError as error:
+        raise StoreUnavailable(f"the driver asyncpg cannot be loaded while the interpreter ends ({error})") from error

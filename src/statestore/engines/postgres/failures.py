@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
+from statestore.engines.calls import is_at_the_end
 from statestore.engines.postgres.driver import load_driver
 from statestore.errors import CorruptData, InvalidValue, StateStoreError, StoreUnavailable
 
@@ -85,7 +86,7 @@ def explained(url: str, timeout: float) -> Generator[None]:
     except Exception as error:
         driver = load_driver()
         theirs = (driver.PostgresError, driver.InterfaceError, driver.InternalClientError)
-        if isinstance(error, (OSError, NoneTakesWrites, *theirs)):
+        if isinstance(error, (OSError, NoneTakesWrites, *theirs)) or is_at_the_end(error):
             raise explanation(error, url, timeout) from error
         raise
 

@@ -35,7 +35,7 @@ class Pool:
 
     async def open(self) -> None:
         """From now on, connections are closed when the loop ends or nobody holds the pool any more."""
-        self._life = _life_of(self._all)
+        self._life = _life_of(self._all, self._partings)
         await anext(self._life)
 
     @asynccontextmanager
@@ -134,11 +134,13 @@ async def _closed(connections: Sequence[Connection], seconds: float) -> None:
             connection.terminate()
 
 
-async def _life_of(connections: set[Connection]) -> AsyncGenerator[None, None]:
+async def _life_of(connections: set[Connection], partings: set[asyncio.Task[None]]) -> AsyncGenerator[None, None]:
     """Ends the connections when the generator is closed: by the pool, by the loop's end, or by being forgotten."""
     try:
         yield
     finally:
+        if partings:
+            await asyncio.wait(partings)  # of calls that the loop's end has cancelled
         for connection in tuple(connections):
             connection.terminate()
         _open.difference_update(connections)

@@ -11,6 +11,7 @@ from msgspec import Struct
 from statestore.engines.postgres.engine import PostgresEngine
 from statestore.engines.postgres.servers import Address, Login
 from statestore.errors import InvalidValue, StoreUnavailable
+from statestore.jsontext import check_text
 
 PORT: Final = 5432
 _OURS: Final = ("schema", "timeout", "connections")
@@ -44,6 +45,7 @@ def open_url(rest: str, *, create: bool = True, read_only: bool = False, durabil
 
 def parse(rest: str) -> Target:
     """What a URL names, the part after its scheme; `StoreUnavailable` or `InvalidValue` if it makes no sense."""
+    check_text(rest, "a postgresql: URL")
     if not rest.startswith("//"):
         raise StoreUnavailable("postgresql: needs a server: postgresql://user:password@host/database")
     place, _, query = rest[2:].partition("?")
@@ -83,12 +85,12 @@ def _asked(query: str) -> dict[str, str]:
 def _address(host: str, port: str | None) -> Address:
     host = unquote(host)
     if host.startswith("/"):
-        return Address(_checked(host), _number(port, host))
+        return Address(_checked(host), _number(port))
     bracketed = re.fullmatch(r"\[([^\]]+)\](?::(\d+))?", host)  # IPv6
     if bracketed:
-        return Address(_checked(bracketed[1]), _number(bracketed[2] or port, host))
+        return Address(_checked(bracketed[1]), _number(bracketed[2] or port))
     name, _, own_port = host.partition(":")
-    return Address(_checked(name) or "localhost", _number(own_port or port, host))
+    return Address(_checked(name) or "localhost", _number(own_port or port))
 
 
 def _checked(host: str) -> str:
@@ -102,11 +104,13 @@ def _checked(host: str) -> str:
     return host
 
 
-def _number(port: str | None, host: str) -> int:
+def _number(port: str | None) -> int:
     if port is None:
         return PORT
     if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-        raise InvalidValue(f"postgresql: the port of {host!r} is a number from 1 to 65535, not {port!r}")
+        raise InvalidValue(  # not quoted: it may be a password
+            "postgresql: a port in the URL is not a number from 1 to 65535: is it user:password without @host?"
+        )
     return int(port)
 
 

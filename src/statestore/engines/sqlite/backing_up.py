@@ -34,8 +34,9 @@ def back_up(connection: sqlite3.Connection, to: str, *, timeout: float) -> None:
     except (sqlite3.Error, OSError) as error:
         raise StoreUnavailable(f"the backup to {path} could not be made, and was removed: {error}") from error
     finally:
-        with suppress(FileNotFoundError):
-            os.unlink(unfinished)
+        for left in (unfinished, f"{unfinished}-journal"):  # SQLite keeps the latter if the disk is full
+            with suppress(FileNotFoundError):
+                os.unlink(left)
 
 
 def _copy(connection: sqlite3.Connection, path: str, timeout: float) -> None:

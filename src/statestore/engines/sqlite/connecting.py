@@ -7,10 +7,10 @@ import sqlite3
 import stat
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Final, Literal
 
-from statestore.engines.flushing import flush_directory
+from statestore.engines.flushing import flush, flush_directory
 from statestore.engines.sqlite.failures import explained
 from statestore.engines.sqlite.filesystems import is_on_network
 from statestore.engines.sqlite.pool import TORN, Identity, torn_files
@@ -18,6 +18,9 @@ from statestore.errors import StoreClosed, StoreUnavailable
 
 APPLICATION_ID: Final = 0x73746F72
 """Marks a file as ours, in the place that SQLite has for it."""
+
+JOURNAL_MAGIC: Final = bytes.fromhex("d9d505f920a163d7")
+"""How a rollback journal begins."""
 
 SMALLEST: Final = 512
 """Bytes of the smallest database there is."""
@@ -91,11 +94,22 @@ class DatabaseFile:
             try:
                 (mark,) = connection.execute("PRAGMA application_id").fetchone()
             except sqlite3.DatabaseError as error:
+                if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB and self._was_empty():
+                    return  # the power was cut at its very first page: SQLite makes it empty again
                 if error.sqlite_errorcode != sqlite3.SQLITE_CORRUPT:
                     raise
                 return  # written back by half, because somebody reads or died: only with its log it makes sense
         if mark != APPLICATION_ID:
             raise self._foreign()
+
+    def _was_empty(self) -> bool:
+        """Whether there was nothing in the file before a transaction that did not come to its end."""
+        try:
+            with open(f"{self.path}-journal", "rb") as journal:
+                header = journal.read(20)
+        except FileNotFoundError:
+            return False
+        return header.startswith(JOURNAL_MAGIC) and header[16:] == bytes(4)  # where the number of pages is
 
     def _foreign(self) -> StoreUnavailable:
         return StoreUnavailable(f"{self.path} is a database of another program; it was left as it is")
@@ -106,22 +120,35 @@ class DatabaseFile:
             _make_directories(directory)
         elif not os.path.isdir(directory):
             raise StoreUnavailable(f"{self._link} is a link to {self.path}, and there is no such directory")
+        try:
+            os.mknod(self.path, stat.S_IFREG | 0o600)  # not opened: closing it would drop the locks of another thread
+        except FileExistsError:
+            pass  # somebody else made it
+        except PermissionError:  # there are systems on which only root may
+            self._link_new_file()
+        flush_directory(directory)
+        return os.stat(self.path)
+
+    def _link_new_file(self) -> None:
+        """Make the file under another name. Whoever dies over it leaves that name behind."""
         new = f"{self.path}-{os.urandom(6).hex()}"
         os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         try:
-            os.link(new, self.path)  # not opened under its name: closing it would drop the locks of another thread
+            os.link(new, self.path)
         except FileExistsError:
             pass  # somebody else made it
         finally:
             os.unlink(new)
-        flush_directory(directory)
-        return os.stat(self.path)
 
     def check_is_there(self) -> None:
         """Raise `StoreUnavailable` if the file was deleted or replaced since it was opened."""
         try:
             status = os.stat(self.path)
             identity = status.st_dev, status.st_ino
+        except PermissionError as error:
+            raise StoreUnavailable(
+                f"{self.path} cannot be reached any more ({error.strerror}): give this user the permission back"
+            ) from error
         except OSError as error:
             raise StoreUnavailable(
                 f"{self.path} is gone while the store is open ({error.strerror}): put the file back, "
@@ -150,6 +177,18 @@ class DatabaseFile:
         except FileNotFoundError:
             return 0
 
+    def flush_what_is_there(self) -> None:
+        """Have all that was committed survive a power cut: whoever committed it may have died before that."""
+        if not self._is_durable:
+            return
+        with suppress(FileNotFoundError):
+            fd = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)  # no locks of SQLite's are on this file
+            try:
+                flush(fd)
+            finally:
+                os.close(fd)
+        flush_directory(os.path.dirname(self.path))
+
     def connect(self, *, at_rest: bool = False) -> sqlite3.Connection:
         """A new connection, with every setting that our promises rest on.
 
@@ -160,7 +199,8 @@ class DatabaseFile:
         try:
             self.check_is_there()  # nothing was read yet, so nothing is lost by closing
             execute = connection.execute
-            execute(f"PRAGMA synchronous={'FULL' if self._is_durable else 'NORMAL'}")
+            # EXTRA is FULL, and more with a rollback journal: without it, a journal that is gone may come back.
+            execute(f"PRAGMA synchronous={'EXTRA' if self._is_durable else 'NORMAL'}")
             execute("PRAGMA wal_autocheckpoint=0")  # see writer.py
             execute(f"PRAGMA journal_size_limit={WAL_KEPT}")
             execute("PRAGMA trusted_schema=OFF")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
+from itertools import product
 from typing import Final
 
 from statestore.engine import SessionQuery
 from statestore.engines.columns import age_of
 from statestore.stored import SessionSummary
+
+log = logging.getLogger("statestore")
 
 PROJECT: Final = "coalesce(project_id, project, projects)"
 
@@ -16,6 +20,11 @@ _COLUMNS: Final = (
     f"{PROJECT}, parent_session_id, coalesce(title, opening), size, version"
 )
 """In the order of the fields of `SessionSummary`."""
+
+_SOUND: Final = frozenset(
+    (str, str, int, str, str, int, int, *labels, int, str) for labels in product((str, type(None)), repeat=5)
+)
+"""The types that the values of a row may have."""
 
 
 def list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[SessionSummary]:
@@ -35,7 +44,14 @@ def list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[S
     if query.limit is not None:
         sql += " LIMIT ?"
         values.append(min(query.limit, 2**62))
-    return [SessionSummary(*row) for row in connection.execute(sql, values)]
+    return [SessionSummary(*row) for row in connection.execute(sql, values) if _is_sound(row)]
+
+
+def _is_sound(row: tuple[object, ...]) -> bool:
+    if tuple(map(type, row)) in _SOUND:
+        return True
+    log.warning("the session %r is left out of the listing: a value in its row is of the wrong type", row[0])
+    return False
 
 
 def count_sessions(connection: sqlite3.Connection, query: SessionQuery) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from itertools import product
 from typing import Final, cast
 
 import msgspec
@@ -11,13 +12,19 @@ from statestore.engine import DocumentQuery
 from statestore.engines.snapshots import snapshot
 from statestore.engines.sqlite.places import number_of, places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
-from statestore.errors import CorruptSession, InvalidValue
+from statestore.errors import CorruptDocument, CorruptSession, InvalidValue
 from statestore.jsontext import members
 from statestore.records import RecordPieces
 from statestore.stored import Document, DocumentInfo, DocumentKind, Numbering, Records, SessionFields, StoredSession
 from statestore.timestamps import nanoseconds
 
 _NO_LIMIT: Final = 2**62
+
+_SOUND: Final = frozenset(
+    (int, str, int, int, int, str, str, str, *fields, str, layout)
+    for *fields, layout in product(*[(str, type(None))] * 4, (bytes, type(None)))
+)
+"""The types that the values of a session's row may have, and its metadata and its layout."""
 
 PIECE: Final = 300
 """How many records are joined at once: what fits into the processor's cache is joined and decoded faster."""
@@ -33,6 +40,8 @@ def read_session(
             return None
         number, version, next_seq, users, alternates, *fields = row
         metadata, layout = connection.execute(SQL["extras"], (number,)).fetchone() or ("{}", None)
+        if tuple(map(type, (*row, metadata, layout))) not in _SOUND:
+            raise CorruptSession(f"session {session_id}: a value in its row is of the wrong type: check() tells which")
         places = places_between(number, after, before)
         if alternates and after is None and before is None and last is None:
             records = _read_exchanges(connection, *places, next_seq)
@@ -117,6 +126,8 @@ def _joined(connection: sqlite3.Connection, first: int, last: int, column: int) 
 def get_document(connection: sqlite3.Connection, category: str, name: str, kind: DocumentKind) -> Document | None:
     """One document."""
     row = connection.execute(SQL["document"], (category, name, kind)).fetchone()
+    if row and tuple(map(type, row)) != (bytes, str):
+        raise CorruptDocument(f"{category}/{name}.{kind} holds what is no document: check() tells more")
     return Document(category, name, kind, *row) if row else None
 
 

@@ -222,7 +222,8 @@ def _wait_for(turn: int) -> None:
 
 def _note(turn: int, content: bytes, place: int) -> None:
     with suppress(OSError):  # on a full disk others wait for less or write back more: nothing is lost
-        os.pwrite(turn, content, place)
+        if os.fstat(turn).st_nlink <= 1:  # else it is somebody's file as well
+            os.pwrite(turn, content, place)
 
 
 def _reserved_for(turn: int) -> float:

@@ -12,8 +12,8 @@ def open_url(rest: str, *, create: bool = True, read_only: bool = False, durabil
     """The engine for ``sqlite:FILE``."""
     path, _, query = rest.partition("?")
     if path.startswith("//") and not path.startswith("///"):
-        raise StoreUnavailable(
-            f"sqlite:{path} names a host: write sqlite:{path[2:]}, or sqlite:///… for an absolute path"
+        raise StoreUnavailable(  # not quoted: there may be a password before the host
+            "this sqlite:// URL names a host: write sqlite:FILE, or sqlite:///… for an absolute path"
         )
     path = path.removeprefix("//")
     if path == ":memory:":

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from functools import partial
 from typing import Any, Final
 
+from statestore.engines.calls import is_at_the_end
 from statestore.engines.valkey.address import Address
 from statestore.engines.valkey.connecting import check_driver, connect_server
 from statestore.engines.valkey.pool import Command, ConnectionPool
@@ -150,6 +151,10 @@ class Caller(ABC):
                 is_last = asyncio.get_running_loop().time() + pause >= deadline
                 if is_last or not may_pass(error) or not (keep_trying or is_starting(error)):
                     raise self._explained(error) from error
+            except RuntimeError as error:
+                if is_at_the_end(error):
+                    raise self._explained(error) from error
+                raise
             self.repeated += 1
             replies = reply = None
             await asyncio.sleep(pause)

@@ -23,6 +23,8 @@ def check_driver() -> None:
         importlib.import_module("redis.asyncio")
     except ImportError as error:
         raise StoreUnavailable("valkey: and redis: stores need the driver: pip install 'statestore[valkey]'") from error
+    except RuntimeError as error:
+        raise StoreUnavailable(f"the driver redis cannot be loaded while the interpreter ends ({error})") from error
 
 
 def _settings(address: Address) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from statestore.engines.valkey.address import PORT, Address
 from statestore.engines.valkey.cluster_engine import ValkeyClusterEngine
 from statestore.engines.valkey.engine import ValkeyEngine
 from statestore.errors import InvalidValue, StoreUnavailable
+from statestore.jsontext import check_text
 
 _TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -32,6 +33,7 @@ open_rediss = partial(_open_url, "rediss")
 
 def parse(scheme: str, rest: str) -> Address:
     """The address in a URL."""
+    check_text(rest, f"a {scheme}: URL")
     place, _, query = rest.partition("?")
     if not place.startswith("//") or place == "//":
         raise StoreUnavailable(

@@ -1,0 +1,32 @@
+"""Stored records as a type of the reader's own: each is decoded once, into what is wanted of it and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, TypeVar
+
+import msgspec
+
+from statestore.stored import Records
+
+T = TypeVar("T")
+
+
+def decoded_as(records: Records, type: type[T]) -> list[tuple[int, T]]:
+    """Every record with its number, in order; raises ``msgspec.DecodeError`` where one is not of that type."""
+    decode = _decoder(type).decode
+    numbers, arrays = records.numbering, records.arrays
+    found: list[tuple[int, T]] = []
+    columns: Iterable[Any] = zip((numbers.users, numbers.agents, numbers.events), arrays, strict=True)
+    for seqs, array in columns:
+        if seqs:
+            found += zip(seqs, decode(array), strict=True)
+    found.sort(key=itemgetter(0))
+    return found
+
+
+@lru_cache(maxsize=64)
+def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(list[type])

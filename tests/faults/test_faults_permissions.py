@@ -1,0 +1,210 @@
+"""Permission is lost, before a store is opened or while it is: an error of ours, and all is well when it is back."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from faults.nobody import as_nobody, mode
+from statestore import ReadOnlyStore, Session, StateStore, StateStoreError, StoreUnavailable, UserMessage
+
+NONE, READ, ENTER = 0o000, 0o500, 0o300
+WAYS: dict[str, tuple[str, int]] = {
+    "files: the directory is shut": ("state", NONE),
+    "files: the directory is read-only": ("state", READ),
+    "files: the sessions are shut": ("state/sessions", NONE),
+    "files: the sessions are read-only": ("state/sessions", READ),
+    "files: the sessions cannot be listed": ("state/sessions", ENTER),
+    "files: one session is shut": ("state/sessions/one.json", NONE),
+    "files: the store's own corner is shut": ("state/.statestore", NONE),
+    "files: the store's own corner is read-only": ("state/.statestore", READ),
+    "files: the temporary files are shut": ("state/.statestore/tmp", NONE),
+    "files: the locks are shut": ("state/.statestore/locks", NONE),
+    "sqlite: the directory is shut": ("db", NONE),
+    "sqlite: the directory is read-only": ("db", READ),
+    "sqlite: the file is shut": ("db/state.db", NONE),
+    "sqlite: the file is read-only": ("db/state.db", 0o400),
+}
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """Not where pytest keeps its own: it shuts that to all others whenever it is started."""
+    with tempfile.TemporaryDirectory(prefix="statestore-") as home:
+        place = Path(home, "place")
+        (place / "db").mkdir(parents=True)
+        yield place
+
+
+def _target(place: Path, way: str) -> Path:
+    return place / "state" if way.startswith("files") else place / "db" / "state.db"
+
+
+def _furnished(target: Path) -> None:
+    with StateStore.open(target) as store:
+        session = Session("alice", "one")
+        session.add_user_message("0")
+        store.save_session(session)
+        store.save_session(Session("alice", "two"))
+        store.save_markdown("notes", "one", "as it was")
+        store.search_sessions("nothing")
+
+
+def _said(store: StateStore) -> list[str]:
+    return [entry.record.content for entry in store.timeline("one")]  # type: ignore[union-attr]
+
+
+def _batch(store: StateStore) -> None:
+    with store.batch() as batch:
+        batch.save_markdown("notes", "two", "x")
+        batch.save_markdown("notes", "three", "x")
+
+
+DEEDS: dict[str, Callable[[StateStore], object]] = {
+    "load": lambda store: store.load_session("one"),
+    "list": lambda store: store.list_sessions(),
+    "document": lambda store: store.load_markdown("notes", "one"),
+    "search": lambda store: store.search_sessions("nothing"),
+    "cursor": lambda store: store.change_cursor(),
+    "check": lambda store: store.check(),
+    "batch": _batch,
+    "new": lambda store: store.get_or_create_session("alice", "three"),
+    "throw away": lambda store: store.delete_session("two", trash_hours=1),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_permission_lost_while_a_store_is_open_is_told_and_costs_nothing(way: str, place: Path) -> None:
+    path, bits = WAYS[way]
+
+    def work() -> None:
+        target = _target(place, way)
+        _furnished(target)
+        with StateStore.open(target) as store:
+            said = ["0"]
+            store.list_sessions()
+            for number in range(3):
+                with mode(place / path, bits):
+                    during = f"during {number}"
+                    if _is_done(store, lambda store, text=during: store.append("one", UserMessage(text)), place):  # type: ignore[misc]
+                        said.append(during)
+                    done = {name: _is_done(store, deed, place) for name, deed in DEEDS.items()}
+                store.append("one", UserMessage(f"after {number}"))
+                said.append(f"after {number}")
+                assert _said(store) == said
+                documents = store.list_category("notes")
+                assert documents in (["one"], ["one", "three", "two"])
+                assert not done["batch"] or len(documents) == 3
+                assert store.session_exists("two") != (store.list_trash() != [])
+                assert store.check() == []
+                assert {"one"} < {summary.id for summary in store.list_sessions()} | {"two"}
+        with StateStore.open(target) as store:
+            assert _said(store) == said
+
+    as_nobody(work, place)
+
+
+def _is_done(store: StateStore, deed: Callable[[StateStore], object], place: Path) -> bool:
+    """Whether something is done; if not, the error says where."""
+    try:
+        deed(store)
+    except ReadOnlyStore:
+        return False
+    except StateStoreError as error:
+        told = str(error)
+    else:
+        return True
+    assert str(place) in told
+    return False
+
+
+def test_an_index_that_may_not_be_written_does_not_stop_a_listing(place: Path) -> None:
+    def work() -> None:
+        _furnished(place / "state")
+        with StateStore.open(place / "state") as store, mode(place / "state" / ".statestore", READ):
+            assert len(store.list_sessions()) == 2  # there is none yet, and none can be made
+
+    as_nobody(work, place)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_permission_lost_before_a_store_is_opened_is_told_with_its_place(way: str, place: Path) -> None:
+    path, bits = WAYS[way]
+
+    def work() -> None:
+        target = _target(place, way)
+        _furnished(target)
+        for read_only in (False, True):
+            with mode(place / path, bits):
+                told = str(place)
+                try:
+                    with StateStore.open(target, read_only=read_only) as store:
+                        _is_done(store, lambda store: store.append("one", UserMessage("x"), keys=["x"]), place)
+                        for deed in DEEDS.values():
+                            _is_done(store, deed, place)
+                except StoreUnavailable as error:
+                    told = str(error)
+                assert str(place) in told
+        with StateStore.open(target) as store:
+            assert _said(store) in (["0"], ["0", "x"])
+            assert store.check() == []
+
+    as_nobody(work, place)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path | None]:
+    """A disk of its own, where one may be mounted."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    is_mounted = shutil.which("mount") is not None and _mounted(place, "size=8m,mode=755")
+    yield place if is_mounted else None
+    if is_mounted:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def _mounted(place: Path, options: str) -> bool:
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["state", "state.db"])
+def test_a_disk_that_is_mounted_read_only_can_be_read_and_is_told(name: str, disk: Path | None) -> None:
+    if disk is None:
+        return  # nothing can be mounted here; the permissions above stand for it
+    _furnished(disk / name)
+    _remount(disk, "ro")
+    with pytest.raises(StoreUnavailable, match=r"read_only=True|read-only"):
+        StateStore.open(disk / name)
+    with StateStore.open(disk / name, read_only=True) as store:
+        assert _said(store) == ["0"]
+        assert store.load_markdown("notes", "one") == "as it was"
+    _remount(disk, "rw")
+    with StateStore.open(disk / name) as store:
+        store.append("one", UserMessage("1"))
+        assert _said(store) == ["0", "1"]
+
+
+def test_a_disk_that_becomes_read_only_under_an_open_directory_costs_nothing(disk: Path | None) -> None:
+    if disk is None:
+        return
+    _furnished(disk / "state")
+    with StateStore.open(disk / "state") as store:
+        _remount(disk, "ro")
+        with pytest.raises(StoreUnavailable, match="Read-only file system"):
+            store.append("one", UserMessage("refused"))
+        assert _said(store) == ["0"]
+        assert store.load_session("one") is not None
+        _remount(disk, "rw")
+        store.append("one", UserMessage("1"))
+        assert _said(store) == ["0", "1"]
+        assert store.check() == []
+
+
+def _remount(disk: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", str(disk)], check=True)

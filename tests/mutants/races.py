@@ -1,0 +1,175 @@
+"""What breaks when many write at the same time: locks, preconditions, one moment for all of a batch."""
+
+from __future__ import annotations
+
+from mutants.mutant import Mutant
+
+RACES = "soak/test_races.py::test_every_history_has_an_order_that_explains_it"
+ABSENT = "soak/races/test_absent_items.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "files: writers of one item hold its lock together",
+        "engines/files/committing.py",
+        "with self._locks.held(stripe):",
+        "with self._locks.shared_if_there(stripe):",
+        f"{RACES}[files]",
+    ),
+    Mutant(
+        "files: a read does not wait for a batch that is being made",
+        "engines/files/engine.py",
+        "            self._wait_for_batch()\n            yield",
+        "            yield",
+        f"{RACES}[files]",
+    ),
+    Mutant(
+        "files: a listing goes on while a batch is being made",
+        "engines/files/engine.py",
+        "        self._wait_for_batch()\n        with self._locks.shared_if_there(BATCHES):\n            yield",
+        "        self._wait_for_batch()\n        if self._usage:\n            yield",
+        "processes/test_contests.py::test_readers_never_see_a_part_of_a_batch",
+    ),
+    Mutant(
+        "files: documents are put into a category while it is emptied",
+        "engines/files/batches.py",
+        "return ALL_STRIPES",
+        "return ALL_STRIPES[:1]",
+        "soak/test_races.py::test_on_files_too_a_category_is_emptied_at_one_moment",
+    ),
+    Mutant(
+        "files: the listing's index trusts what it once saw",
+        "engines/files/seen.py",
+        "                if (\n                    entry.mtime_ns",
+        "                if entry.error is None or (\n                    entry.mtime_ns",
+        f"{RACES}[files]",
+    ),
+    Mutant(
+        "files: a state that was seen before it was noted counts as two",
+        "engines/files/image.py",
+        "old is not image and old.version != image.version:",
+        "old is not image:",
+        "soak/races/test_states_seen_twice.py::"
+        "test_who_replaced_a_state_can_compare_its_version_though_a_reader_was_faster",
+    ),
+    Mutant(
+        "files: a session created anew under an id is taken for the one that was loaded",
+        "engines/judging.py",
+        "if requires.created is not None and present.created != requires.created:",
+        "if requires.created is not None and present.created is None:",
+        f"{RACES}[files]",
+    ),
+    Mutant(
+        "memory: batches are made without the lock",
+        "engines/memory.py",
+        "        with self._lock:\n            judge(",
+        "        if batch:\n            judge(",
+        f"{RACES}[memory]",
+    ),
+    Mutant(
+        "memory: a key that is known is stored again",
+        "engines/memory.py",
+        "if record.key is not None and record.key in self.seq_of_key:",
+        "if record.seq is not None and record.key in self.seq_of_key:",
+        f"{RACES}[memory]",
+    ),
+    Mutant(
+        "any version will do",
+        "engines/judging.py",
+        "if requires.version is not None and present.version != requires.version:",
+        "if requires.version is not None and present.version is None:",
+        f"{RACES}[memory]",
+    ),
+    Mutant(
+        "any owner will do",
+        "engines/judging.py",
+        "if requires.owner is not None and present.owner != requires.owner:",
+        "if requires.owner is not None and present.owner is None:",
+        f"{RACES}[memory]",
+    ),
+    Mutant(
+        "an update does not notice that somebody came between",
+        "store/writing.py",
+        "Draft(session, exact=True)",
+        "Draft(session)",
+        f"{RACES}[sqlite]",
+    ),
+    Mutant(
+        "a save sends all metadata, not only what changed",
+        "store/saving.py",
+        "        if as_new:\n            set_metadata, unset_metadata = members(self._metadata), ()",
+        "        if known is not None:\n            set_metadata, unset_metadata = members(self._metadata), ()",
+        f"{RACES}[sqlite]",
+    ),
+    Mutant(
+        "a rewind drops what it did not see",
+        "store/branching.py",
+        "requires=Requires(present=True, version=stored.version, owner=self._owner)",
+        "requires=Requires(present=True, owner=self._owner)",
+        f"{RACES}[sqlite]",
+    ),
+    Mutant(
+        "a prune takes what was touched after it was judged",
+        "store/clearing.py",
+        "Requires(version=summary.version, owner=self._owner)",
+        "Requires(owner=self._owner)",
+        f"{RACES}[sqlite]",
+    ),
+    Mutant(
+        "a session is thrown away with what was said since it was packed",
+        "store/trashing.py",
+        "DeleteSession(stored.id, Requires(version=stored.version, owner=self._owner))",
+        "DeleteSession(stored.id, Requires(owner=self._owner))",
+        f"{RACES}[sqlite]",
+    ),
+    Mutant(
+        "sqlite: batches of a group are judged by what was before the group",
+        "engines/sqlite/writing.py",
+        "            return Present(header.version, header.user_id, header.created) if header else None",
+        '            seen = vars(self).setdefault("_seen", {})\n'
+        "            there = Present(header.version, header.user_id, header.created) if header else None\n"
+        "            return seen.setdefault(item, there)",
+        f"{RACES}[sqlite]",
+    ),
+    Mutant(
+        "postgres: appends do not wait for each other",
+        "engines/postgres/migrations/0001.sql",
+        "v_held := ARRAY(SELECT id FROM sessions WHERE id = ANY (p_id) ORDER BY id FOR UPDATE);",
+        "v_held := ARRAY(SELECT id FROM sessions WHERE id = ANY (p_id) ORDER BY id);",
+        f"{RACES}[postgres]",
+    ),
+    Mutant(
+        "postgres: documents are put into a category while it is emptied",
+        "engines/postgres/batches.py",
+        "        return range(NAMES)  # nobody knows what may come",
+        "        return ()",
+        f"{ABSENT}::test_nothing_is_put_into_a_category_while_it_is_emptied",
+    ),
+    Mutant(
+        "postgres: what a batch found absent is created before the batch is made",
+        "engines/postgres/batches.py",
+        "if not is_creating and (is_alone or is_there or isinstance(change, ChangeSession)):",
+        "if not is_creating:",
+        f"{ABSENT}::test_a_session_that_a_batch_is_to_delete_is_not_created_while_the_batch_is_made",
+    ),
+    Mutant(
+        "valkey: any version will do",
+        "engines/valkey/lua/judging.lua",
+        "if requires[3] and there.version ~= requires[3] then",
+        "if requires[3] and not there.version then",
+        f"{RACES}[valkey]",
+    ),
+    Mutant(
+        "valkey: a session that was touched is not listed for its user",
+        "engines/valkey/lua/commit.lua",
+        "            redis.call('ZADD', newest_of_user, 0, new .. id)\n",
+        "",
+        f"{RACES}[valkey]",
+    ),
+    Mutant(
+        "valkey cluster: what is to be new may be there already",
+        "engines/valkey/lua/judging.lua",
+        "    if requires[1] then\n        return 'exists'\n    end\n",
+        "",
+        f"{RACES}[valkey-cluster]",
+    ),
+)
