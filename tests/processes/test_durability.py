@@ -11,7 +11,7 @@ import deeds
 import pytest
 from deeds import Deed
 
-from statestore import Session, StateStore
+from statestore import Session, StateStore, StoreUnavailable
 
 
 def _holds_data(where: str) -> bool:
@@ -188,3 +188,30 @@ def test_relaxed_durability_is_as_whole_as_any(root: Path) -> None:
     with StateStore.open(root) as store:
         assert deeds.seen(store) == state
         assert store.check() == []
+
+
+def test_what_a_failed_save_left_behind_is_flushed_before_it_is_taken_for_stored(
+    store: StateStore, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session("alice", "unsure")
+    store.save_session(session)
+    session.add_user_message("did this happen?")
+    flush = os.fsync
+    failing = ["sessions"]
+
+    def fail_once(fd: int) -> None:
+        if failing and os.path.basename(os.readlink(f"/proc/self/fd/{fd}")) == failing[0]:
+            failing.clear()
+            raise OSError(5, "Input/output error")
+        flush(fd)
+
+    monkeypatch.setattr(os, "fsync", fail_once)
+    with pytest.raises(StoreUnavailable):
+        store.save_session(session)
+    recorder.take()
+    store.save_session(session)
+    assert ("fsync", "sessions") in recorder.take()
+    loaded = store.load_session("unsure")
+    assert loaded is not None
+    assert [message.content for message in loaded.user_messages] == ["did this happen?"]
+    assert recorder.take() == [], "what is flushed is not flushed again"

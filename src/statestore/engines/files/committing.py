@@ -55,13 +55,14 @@ class Committer:
         assert plan.body is not None
         self._directory.check_name_is_free(directory, place.file)
         temporary, status = self._directory.prepare(stripe, plan.body, found.status if found else None)
-        try:
-            self._surveyor.check_unchanged(directory, place, found)
-            self._directory.put_in_place(temporary, directory, place.file)
-        except BaseException:
-            self._directory.discard(temporary)
-            raise
-        self._directory.flush_directory(directory)
+        with self._directory.changing(place.category):
+            try:
+                self._surveyor.check_unchanged(directory, place, found)
+                self._directory.put_in_place(temporary, directory, place.file)
+            except BaseException:
+                self._directory.discard(temporary)
+                raise
+            self._directory.flush_directory(directory)
         status = self._directory.stat_after_rename(directory, place.file, status)
         return Outcome(found.version if found else None, self._surveyor.noted(place, plan, status), plan.seqs)
 
@@ -72,8 +73,9 @@ class Committer:
             self._directory.flush_directory(directory)  # whoever removed it may have died before that
             return Outcome(None)
         self._surveyor.check_unchanged(directory, place, found)
-        os.unlink(place.file, dir_fd=directory)
-        self._directory.flush_directory(directory)
+        with self._directory.changing(place.category):
+            os.unlink(place.file, dir_fd=directory)
+            self._directory.flush_directory(directory)
         self._surveyor.forget(place)
         return Outcome(found.version, deleted=1)
 

@@ -50,10 +50,31 @@ class Directory:
         self._temporary = -1
         self._lasting: set[tuple[int, int]] = set()
         """Directories, by device and inode, that are known to keep their names."""
+        self._owed: set[str] = set()
+        """Categories with a change that was interrupted, so that it may be there and not be on the disk."""
         self.folds_names = False
         """Whether the file system takes names for one that differ in case or in their Unicode form."""
         self.keeps_nanoseconds = True
         """Whether the file system keeps a file's time as it was set, to the nanosecond."""
+
+    @contextmanager
+    def changing(self, category: str) -> Generator[None]:
+        """Held while a category is changed and flushed. If that is interrupted, whoever reads next flushes first:
+        what was seen there is then taken for stored.
+        """
+        try:
+            yield
+        except BaseException:
+            self._owed.add(category)
+            raise
+
+    def flush_owed(self) -> None:
+        """Flush what was interrupted."""
+        for category in tuple(self._owed):
+            with self.category(category) as directory:
+                if directory is not None:
+                    self.flush_directory(directory)
+            self._owed.discard(category)
 
     # -- opening ---------------------------------------------------------------------------------------------
 

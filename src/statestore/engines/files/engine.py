@@ -120,6 +120,7 @@ class FilesEngine:
     def _reading(self) -> Generator[None]:
         """A call that reads: of an open store, with no batch half made, and with errors of ours."""
         with self._usage, _as_unavailable(self._path):
+            self._directory.flush_owed()
             self._wait_for_batch()
             yield
 
