@@ -96,6 +96,7 @@ UNREACHABLE: dict[str, Callable[[UserStore], Any]] = {
     "list_sessions": lambda alice: alice.list_sessions(user_id="bob"),
     "count_sessions": lambda alice: alice.count_sessions(user_id="bob"),
     "timeline": lambda alice: alice.timeline("b1"),
+    "timeline_as": lambda alice: alice.timeline_as("b1", dict),
     "save_session": lambda alice: alice.save_session(Session("bob", "b1")),
     "update_session": lambda alice: alice.update_session(Session("bob", "b2")),
     "save_session_with_prune": lambda alice: alice.save_session_with_prune(Session("bob", "b3")),

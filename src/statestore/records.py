@@ -7,6 +7,7 @@ more than we know (a newer program's fields) or less (an optional field left out
 import operator
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -49,7 +50,7 @@ class _Record(Struct, frozen=True, metaclass=_Checked):
         body = getattr(self, "body", None)
         if body is None:
             return {}
-        known = _known_fields(self)
+        known = _known_fields(type(self))
         return {key: msgspec.json.decode(raw) for key, raw in members(bytes(body)).items() if key not in known}
 
     def __eq__(self, other: object) -> bool:
@@ -75,18 +76,18 @@ def _identity(record: _Record) -> tuple[str, bytes]:
     return kind_of(known), body_of(known)
 
 
-def _known_fields(record: _Record) -> set[str]:
-    return {field.encode_name for field in msgspec.structs.fields(type(record))} - {"body"}  # which holds all of them
+@lru_cache
+def _known_fields(of: type[_Record]) -> frozenset[str]:
+    return frozenset(field.encode_name for field in msgspec.structs.fields(of)) - {"body"}  # which holds all of them
 
 
-def _with_extra(record: Any, extra: Mapping[str, Any]) -> Any:
+def _with_extra(record: _Record, extra: Mapping[str, Any]) -> Any:
     """The record with more fields than its own, which are kept beside them as they are."""
-    kind = kind_of(record)
-    taken = _known_fields(record).intersection(extra)
+    taken = _known_fields(type(record)).intersection(extra)
     if taken:
         raise InvalidValue(f"extra: a record has a field {min(taken)!r} of its own")
     added = json_text(dict(extra), "extra")
-    return decode_body(kind, _encode(record)[:-1] + b"," + added[1:])
+    return _codec_of(kind_of(cast("Record", record))).verbatim(_encode(record)[:-1] + b"," + added[1:])
 
 
 def _stamp(timestamp: datetime | None) -> str:
@@ -269,6 +270,12 @@ class _ArrayCodec(Generic[R]):
         """The records of several pieces."""
         return [record for piece in pieces for record in self.decode(memoryview(b"[%b]" % piece))]
 
+    def verbatim(self, body: bytes) -> R:
+        """The record that a text of ours tells, with more fields than its own."""
+        (record,) = self._verbatim.decode(b"[%b]" % body)
+        force_setattr(record, "body", Raw(body))
+        return record
+
     def _with_bodies(self, array: memoryview) -> list[R]:
         bytes(array).decode()  # what is kept as text must be text
         records = self._verbatim.decode(array)
@@ -282,6 +289,10 @@ _raw_items = msgspec.json.Decoder(list[Raw]).decode
 _USERS = _ArrayCodec(UserMessage, _VerbatimUserMessage)
 _AGENTS = _ArrayCodec(AgentResponse, _VerbatimAgentResponse)
 _EVENTS = _ArrayCodec(Event, _VerbatimEvent)
+
+
+def _codec_of(kind: str) -> _ArrayCodec[Any]:
+    return _USERS if kind == USER else _AGENTS if kind == AGENT else _EVENTS
 
 
 class DecodedRecords(NamedTuple):
@@ -306,8 +317,7 @@ def decode_pieces(pieces: RecordPieces) -> DecodedRecords:
 
 def decode_body(kind: str, body: bytes) -> Record:
     """One record from its JSON; raises ``msgspec.DecodeError`` or `InvalidValue` if it is none."""
-    codec = _USERS if kind == USER else _AGENTS if kind == AGENT else _EVENTS
-    record = codec.decode(memoryview(b"[" + body + b"]"))[0]
+    record = _codec_of(kind).decode(memoryview(b"[" + body + b"]"))[0]
     nanoseconds(record.timestamp_text)
     return record
 

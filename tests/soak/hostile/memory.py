@@ -15,7 +15,10 @@ from statestore import StateStore
 SIZES: Final = (500_000, 20_000_000, 200_000_000)
 """Bytes of a file: all kinds of small ones in a short round, else one large one; the largest in one round of ten."""
 TIMES: Final = 12
-"""A value of one digit and a comma is two bytes in a file, and eight in a Python list; a session is kept twice."""
+"""How many times its size a file may take. A session is held twice while it is read, and again as objects."""
+DENSE: Final = {"an array": 60, "arrays in an array": 60, "many keys": 60}
+"""Where every value has two or three bytes in the file: Python's objects take twenty times that."""
+PATIENCE: Final = 600.0
 SPARE: Final = 200
 """Megabytes besides, for everything else."""
 _MOMENT: Final = '"2026-01-01T00:00:00Z"'
@@ -55,11 +58,16 @@ def _round(this: Round) -> Mapping[str, int]:
         furnish(store)
     (root / "sessions" / f"{VICTIM}.json").write_bytes(b"")
 
+    chosen = [*BODIES] if size == SIZES[0] else [chance.choice([*BODIES])]
+    if size == SIZES[-1]:
+        chosen = [chance.choice([what for what in BODIES if what not in DENSE])]
+
     def use(tries: Tries) -> None:
-        for what in [*BODIES] if size == SIZES[0] else [chance.choice([*BODIES])]:
+        for what in chosen:
             _read(tries, what, root, size)
 
-    return bounded(use, megabytes=SPARE + TIMES * size // 1_000_000)
+    times = max(DENSE.get(what, TIMES) for what in chosen)
+    return bounded(use, seconds=PATIENCE, megabytes=SPARE + times * size // 1_000_000)
 
 
 def _read(tries: Tries, what: str, root: Path, size: int) -> None:

@@ -1,0 +1,213 @@
+"""A framework's items in one session: adding, reading, taking back, replacing. Written once for both faces.
+
+Adding is one commit, which also makes the session if it is not there. Whatever changes history carries the version it
+was decided on, and is decided again if somebody else wrote meanwhile: two processes on one session lose nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import takewhile
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct, field
+
+from statestore.adapters.handoff import dialect_of, stored_items_for
+from statestore.adapters.identifiers import birth_metadata, stored_id
+from statestore.adapters.items import Carrier, carrier_of, is_aside, item_in
+from statestore.errors import SessionConflict, SessionNotFound, WrongUser
+from statestore.names import SessionId
+from statestore.records import Record, column_of, kind_of
+from statestore.session import Session
+from statestore.store.async_store import AsyncStateStore
+from statestore.store.clearing import SessionClearer
+
+T = TypeVar("T")
+FRAMEWORK: Final = "framework"
+"""The metadata key that tells which framework a session was made by."""
+ATTEMPTS: Final = 1000
+NOTHING: Final = UNSET
+"""What is given back where there is no item, or no session: ``None`` might be one."""
+_NEWEST: Final = 8
+"""How many records are looked at for the last item: it and what is told beside it."""
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Conversation(Struct, frozen=True):
+    """One session as a framework sees it. `of` makes one; it does no I/O."""
+
+    framework: str
+    id: SessionId
+    user_id: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the session gets if it is made here."""
+
+    @classmethod
+    def of(
+        cls, framework: str, foreign_id: str, *, user_id: str | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> Conversation:
+        """The conversation with a framework's id, which may be any text.
+
+        With a ``user_id``, it is that user's or nobody's: somebody else's looks absent, and adding to it raises
+        `WrongUser`. Without one it is whoever's it is, and a new session belongs to the user ``""``.
+        """
+        birth = {FRAMEWORK: framework, **birth_metadata(foreign_id), **(metadata or {})}
+        return cls(framework, stored_id(foreign_id), user_id, birth)
+
+    async def add(
+        self, store: AsyncStateStore, records: Sequence[Record], keys: Sequence[str | None] | None = None
+    ) -> list[int]:
+        """Append records, in one commit; the numbers they got. With ``keys``, what is there already is not repeated."""
+        sessions = self.sessions(store)
+        for _ in range(ATTEMPTS):
+            with suppress(SessionNotFound):
+                return await sessions.append(self.id, *records, keys=keys)
+            try:
+                numbers = await self.create(store, () if keys else records)
+            except SessionConflict:
+                continue  # somebody was faster: theirs is the session
+            if not keys:
+                return numbers
+        raise SessionConflict(f"session {self.id} was made and deleted {ATTEMPTS} times meanwhile")
+
+    async def create(self, store: AsyncStateStore, records: Sequence[Record] = ()) -> list[int]:
+        """Make the session, with its first records; the numbers they got. `SessionConflict` if it is there already."""
+        session = Session(self.user_id or "", self.id)
+        session.metadata = dict(self.metadata)
+        extend(session, records)
+        try:
+            await self.sessions(store).save_session(session)
+        except WrongUser:
+            if self.user_id is not None:
+                raise
+            raise SessionConflict(f"session {self.id} exists already") from None
+        return [entry.seq for entry in session.timeline if entry.seq is not None]
+
+    async def items(self, store: AsyncStateStore, last: int | None = None) -> list[Any]:
+        """All items in order, or the last ones; none if there is no session. What others wrote is translated."""
+        window = last
+        while True:
+            try:
+                found = await self.sessions(store).timeline_as(self.id, carrier_of(self.framework), limit=window)
+            except SessionNotFound:
+                return []
+            items = await self._items_in(store, found, window)
+            if window is None or last is None or len(items) >= last or len(found) < window:
+                return items if last is None else items[len(items) - min(last, len(items)) :]
+            window *= 2  # what is no item took the place of some
+
+    async def _items_in(
+        self, store: AsyncStateStore, found: Sequence[tuple[int, Carrier]], window: int | None
+    ) -> list[Any]:
+        if any(carrier.mark is UNSET for _, carrier in found):
+            entries = await self.sessions(store).timeline(self.id, limit=window)
+            return stored_items_for(self.framework, [entry.record for entry in entries])
+        return [c.data if c.mark is True else c.mark for _, c in found if c.mark is not False]
+
+    async def pop(self, store: AsyncStateStore) -> Any:
+        """Remove the last item and give it back; `NOTHING` if there is none."""
+
+        def take_last(session: Session) -> Any:
+            entries = session.timeline
+            asides = takewhile(lambda entry: is_aside(self.framework, entry.record), reversed(entries))
+            start = len(entries) - 1 - sum(1 for _ in asides)
+            item = item_in(self.framework, entries[start].record) if start >= 0 else NOTHING
+            if item is not NOTHING:
+                discard(session, [entry.record for entry in entries[start:]])
+            return item
+
+        item = await self._update(store, take_last, last=_NEWEST)
+        return await self.edit(store, _without_last) if item is NOTHING else item
+
+    async def clear(self, store: AsyncStateStore) -> bool:
+        """Remove the session with everything in it; whether there was one."""
+        return await self.sessions(store).delete_session(self.id)
+
+    async def edit(self, store: AsyncStateStore, change: Callable[[list[Any]], T]) -> T | Any:
+        """Have the list of all items changed in place, and store it; again if somebody came between.
+
+        Gives back what ``change`` did; `NOTHING` if there is no session. Items before the first change stay as they
+        are stored; what others wrote after it is stored anew, as this framework's own.
+        """
+
+        def apply(session: Session) -> T:
+            records = [entry.record for entry in session.timeline]
+            items = stored_items_for(self.framework, records)
+            answer = change(items)
+            self._hold(session, records, items)
+            return answer
+
+        return await self._update(store, apply)
+
+    async def replace(self, store: AsyncStateStore, items: Sequence[Any]) -> None:
+        """Hold exactly these items. Those that the session begins with already are not written again."""
+
+        def put(session: Session) -> bool:
+            self._hold(session, [entry.record for entry in session.timeline], items)
+            return True
+
+        for _ in range(ATTEMPTS):
+            if await self._update(store, put) is True:
+                return
+            try:
+                await self.create(store, self._records_for(items))
+            except SessionConflict:
+                continue  # somebody was faster: theirs is the session
+            return
+        raise SessionConflict(f"session {self.id} was made and deleted {ATTEMPTS} times meanwhile")
+
+    async def _update(self, store: AsyncStateStore, change: Callable[[Session], T], last: int | None = None) -> T | Any:
+        given: list[T] = []
+        try:
+            await self.sessions(store).update_session_with(
+                self.id, lambda session: given.append(change(session)), last=last
+            )
+        except SessionNotFound:
+            return NOTHING
+        return given[-1]
+
+    def _hold(self, session: Session, records: Sequence[Record], items: Sequence[Any]) -> None:
+        """Have a session object hold these items, and of its records those that stay the same."""
+        kept = same = 0
+        for record in records:
+            if not is_aside(self.framework, record):
+                item = item_in(self.framework, record)
+                if item is NOTHING or same == len(items) or _encode(item) != _encode(items[same]):
+                    break
+                same += 1
+            kept += 1
+        discard(session, records[kept:])
+        extend(session, self._records_for(items[same:]))
+
+    def _records_for(self, items: Sequence[Any]) -> list[Record]:
+        records_of = dialect_of(self.framework).records
+        return [record for item in items for record in records_of(item)]
+
+    def sessions(self, store: AsyncStateStore) -> SessionClearer:
+        """The sessions that may be touched: everybody's, or the user's alone."""
+        return store if self.user_id is None else store.for_user(self.user_id)
+
+
+def extend(session: Session, records: Sequence[Record]) -> None:
+    """Append records to a session object, each to its list."""
+    for record in records:
+        _list_of(session, record).append(record)
+
+
+def discard(session: Session, records: Sequence[Record]) -> None:
+    """Take these very records out of a session object."""
+    doomed = {id(record) for record in records}
+    histories: tuple[Any, ...] = (session.user_messages, session.agent_responses, session.events)
+    for history in histories:
+        if any(id(record) in doomed for record in history):
+            history[:] = [record for record in history if id(record) not in doomed]
+
+
+def _without_last(items: list[Any]) -> Any:
+    return items.pop() if items else NOTHING
+
+
+def _list_of(session: Session, record: Record) -> Any:
+    return (session.user_messages, session.agent_responses, session.events)[column_of(kind_of(record))]

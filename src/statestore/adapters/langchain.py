@@ -1,0 +1,101 @@
+"""LangChain's chat message history in a statestore: ``StateStoreChatMessageHistory("trip", "state.db")``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from logging import getLogger
+from typing import Any
+
+from statestore.adapters.access import Access, Target
+from statestore.adapters.conversations import Conversation
+from statestore.adapters.langchain_items import NAME, records_of
+from statestore.adapters.requirements import check_version, unavailable
+from statestore.records import Record
+
+try:
+    from langchain_core.chat_history import BaseChatMessageHistory
+    from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
+except ImportError as error:
+    raise unavailable("langchain") from error
+check_version("langchain")
+
+__all__ = ["StateStoreChatMessageHistory"]
+
+
+class StateStoreChatMessageHistory(BaseChatMessageHistory):
+    """The messages of one conversation, kept in a statestore.
+
+    ``store`` is an open `StateStore` or `AsyncStateStore`, or a URL or path: then it is opened on first use, and
+    `close` closes it. The asynchronous methods do not block their loop, whichever it is. With a ``user_id`` the session
+    is that user's, and nobody else's is ever touched. ``metadata`` is what a new session gets.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        store: Target,
+        *,
+        user_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.session_id = session_id
+        self._access = Access(store, opens="plain")
+        self._conversation = Conversation.of(NAME, session_id, user_id=user_id, metadata=metadata)
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride] - as in LangChain's own
+        """All messages, in order."""
+        return messages_from(self._access.call(self._conversation.items))
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        """All messages, in order."""
+        return messages_from(await self._access.run(self._conversation.items))
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Add messages, all in one commit."""
+        records = _records(messages)
+        if records:
+            self._access.call(lambda store: self._conversation.add(store, records))
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Add messages, all in one commit."""
+        records = _records(messages)
+        if records:
+            await self._access.run(lambda store: self._conversation.add(store, records))
+
+    def clear(self) -> None:
+        """Remove the session with all its messages."""
+        self._access.call(self._conversation.clear)
+
+    async def aclear(self) -> None:
+        """Remove the session with all its messages."""
+        await self._access.run(self._conversation.clear)
+
+    def close(self) -> None:
+        """Close the store, if it was opened here."""
+        self._access.close()
+
+    async def aclose(self) -> None:
+        """Close the store, if it was opened here."""
+        await self._access.aclose()
+
+
+def _records(messages: Sequence[BaseMessage]) -> list[Record]:
+    return [record for message in messages for record in records_of(message_to_dict(message))]
+
+
+def messages_from(items: list[Any]) -> list[BaseMessage]:
+    """Stored items as messages. One that this version of LangChain does not know is left out, with a warning."""
+    try:
+        return messages_from_dict(items)
+    except (ValueError, TypeError, KeyError):
+        return [message for item in items for message in _message_from(item)]
+
+
+def _message_from(item: Any) -> list[BaseMessage]:
+    try:
+        return messages_from_dict([item])
+    except (ValueError, TypeError, KeyError) as error:
+        getLogger("statestore").warning("a message that LangChain cannot read is left out: %s: %.200s", error, item)
+        return []

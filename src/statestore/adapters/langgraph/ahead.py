@@ -1,0 +1,66 @@
+"""What is about to be stored, noted in a view ahead of time, so that it can be taken back if it was not stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from statestore.adapters.langgraph.view import Elements, Kept, Key, View
+
+
+class Ahead:
+    """Notes for one commit."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._seqs = view.last_seq, view.next_seq
+        self._steps: list[Callable[[], object]] = []
+
+    def number(self, count: int) -> None:
+        """So many records will be stored."""
+        self.view.last_seq = self.view.next_seq + count - 1
+        self.view.next_seq += count
+
+    def checkpoint(self, kept: Kept) -> None:
+        """A checkpoint will be stored."""
+        view = self.view
+        self._steps += [
+            partial(view.by_seq.pop, kept.seq),
+            partial(_put_back, view.checkpoints, kept.key, view.checkpoints.get(kept.key)),
+            partial(_put_back, view.newest, kept.head.ns, view.newest.get(kept.head.ns)),
+        ]
+        view.keep(kept)
+
+    def writes(self, key: Key, seq: int, raw: bytes) -> None:
+        """Writes to a checkpoint will be stored."""
+        self.view.add_writes(key, seq, raw)
+        self._steps.append(partial(self.view.writes[key].remove, (seq, raw)))
+
+    def message(self, seq: int, message: BaseMessage) -> None:
+        """A message will be stored."""
+        known = self.view.number_of.get(message.id or "")
+        self._steps += [partial(self.view.drop, seq), partial(_put_back, self.view.number_of, message.id, known)]
+        self.view.hold(seq, message)
+
+    def elements(self, seq: int, channel: str, elements: Elements) -> None:
+        """A list will be stored."""
+        self._steps.append(partial(self.view.lists.pop, (seq, channel), None))
+        self.view.remember_list(seq, channel, elements)
+
+    def take_back(self) -> None:
+        """It was not stored."""
+        for step in reversed(self._steps):
+            step()
+        self._steps = []
+        self.view.last_seq, self.view.next_seq = self._seqs
+
+
+def _put_back(known: dict[Any, Any], key: Any, value: Any) -> None:
+    """Have a dict hold what it held before."""
+    if value is None:
+        known.pop(key, None)
+    else:
+        known[key] = value

@@ -1,0 +1,125 @@
+"""Listing checkpoints, newest first, and finding the threads that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from langgraph.checkpoint.base import CheckpointTuple
+
+from statestore.adapters.identifiers import foreign_id
+from statestore.adapters.langgraph.getting import Getter
+from statestore.adapters.langgraph.notes import FRAMEWORK
+from statestore.adapters.langgraph.thread import Thread
+from statestore.adapters.langgraph.view import Kept
+from statestore.errors import NotSupported
+from statestore.store.async_store import AsyncStateStore
+
+_PAGE: Final = 20
+_SESSIONS: Final = 200
+
+
+class Lister:
+    """One listing, a page at a time."""
+
+    def __init__(
+        self,
+        getter: Getter,
+        thread_of: Callable[[str], Thread],
+        *,
+        thread_id: str | None,
+        user_id: str | None,
+        ns: str | None,
+        checkpoint_id: str | None,
+        filter: dict[str, Any],
+        before: str | None,
+        limit: int | None,
+    ) -> None:
+        self._getter = getter
+        self._thread_of = thread_of
+        self._thread_id = thread_id
+        self._user_id = user_id
+        self._ns = ns
+        self._checkpoint_id = checkpoint_id
+        self._filter = filter
+        self._before = before
+        self._left = limit
+        self._waiting: Iterator[tuple[Thread, str, str]] | None = None
+
+    async def page(self, store: AsyncStateStore) -> list[CheckpointTuple] | None:
+        """The next checkpoints; ``None`` at the end."""
+        if self._waiting is None:
+            self._waiting = iter(await self._chosen(store))
+        page: list[CheckpointTuple] = []
+        while len(page) < _PAGE and self._left != 0:
+            chosen = next(self._waiting, None)
+            if chosen is None:
+                break
+            thread, ns, checkpoint_id = chosen
+            async with thread.turn(store):
+                kept = thread.view.checkpoints.get((ns, checkpoint_id))
+                if kept is None and await thread.refresh(store):
+                    kept = await thread.find(store, ns, checkpoint_id)
+                if kept is None:
+                    continue  # removed since the listing began
+                page.append(await self._getter.tuple_of(store, thread, kept))
+            if self._left is not None:
+                self._left -= 1
+        return page or None
+
+    async def _chosen(self, store: AsyncStateStore) -> list[tuple[Thread, str, str]]:
+        """Which checkpoints, newest first."""
+        thread_ids = [self._thread_id] if self._thread_id is not None else await self.thread_ids(store)
+        chosen: list[tuple[Thread, str, str]] = []
+        for thread_id in thread_ids:
+            thread = self._thread_of(thread_id)
+            async with thread.turn(store):
+                if await thread.refresh(store):
+                    await thread.extend(store)
+                    chosen += [(thread, *key) for key, kept in thread.view.checkpoints.items() if self._matches(kept)]
+        return sorted(chosen, key=lambda entry: entry[2], reverse=True)
+
+    def _matches(self, kept: Kept) -> bool:
+        head = kept.head
+        if self._ns is not None and head.ns != self._ns:
+            return False
+        if self._checkpoint_id and kept.id != self._checkpoint_id:
+            return False
+        if self._before is not None and kept.id >= self._before:
+            return False
+        if not self._filter:
+            return True
+        metadata = self._getter.metadata_of(kept.opened())
+        return all(metadata.get(key) == value for key, value in self._filter.items())
+
+    async def thread_ids(self, store: AsyncStateStore) -> list[str]:
+        """The threads that there are."""
+        found: list[str] = []
+        after: str | None = None
+        while page := await store.list_sessions(user_id=self._user_id, order="id", limit=_SESSIONS, after=after):
+            found += await self._threads_in(store, [summary.id for summary in page])
+            after = page[-1].cursor
+        return found
+
+    async def threads_with_runs(self, store: AsyncStateStore, run_ids: set[str]) -> list[str]:
+        """The threads that may hold checkpoints of these runs: a search finds them by the runs' ids."""
+        session_ids: dict[str, None] = {}
+        for run_id in run_ids:
+            after: str | None = None
+            try:
+                words = '"' + run_id.replace('"', " ") + '"'
+                while hits := await store.search_sessions(words, user_id=self._user_id, limit=_SESSIONS, after=after):
+                    session_ids |= dict.fromkeys(hit.session_id for hit in hits)
+                    after = hits[-1].cursor
+            except NotSupported:  # the engine finds no words
+                return await self.thread_ids(store)
+        return await self._threads_in(store, session_ids)
+
+    async def _threads_in(self, store: AsyncStateStore, session_ids: Iterable[str]) -> list[str]:
+        """The threads among some sessions."""
+        found: list[str] = []
+        for session_id in session_ids:
+            session = await store.load_session(session_id, last=0)
+            if session is not None and session.metadata.get("framework") == FRAMEWORK:
+                found.append(foreign_id(session_id, session.metadata))
+        return found

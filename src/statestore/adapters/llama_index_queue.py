@@ -1,0 +1,164 @@
+"""A conversation as LlamaIndex's memory sees it: a queue whose oldest messages are archived or dropped.
+
+Archiving is a mark in the session's metadata: everything up to a record's number is archived. So it costs the same
+however long the session is, and what is archived stays where it was said. A message that was added as archived says so
+itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from statestore.adapters.conversations import ATTEMPTS, Conversation, discard, extend
+from statestore.adapters.handoff import stored_items_for
+from statestore.adapters.llama_index_items import NAME, records_of
+from statestore.errors import SessionConflict, SessionNotFound
+from statestore.records import Record, body_of
+from statestore.session import Session
+from statestore.store.async_store import AsyncStateStore
+
+Status = Literal["active", "archived"]
+ARCHIVED_TO: Final = "llama_index_archived_to"
+"""The metadata key with the number of the last record that is archived."""
+
+
+class Row(Struct, frozen=True):
+    """A message of the queue: the number of its record, itself, and whether it is archived."""
+
+    seq: int
+    item: Any
+    is_archived: bool
+
+
+class _Stored(Struct, gc=False):
+    mark: Any = msgspec.field(name=NAME, default=UNSET)
+    data: Any = UNSET
+    archived: bool = False
+
+
+class Queue(Struct, frozen=True):
+    """The messages of one key."""
+
+    conversation: Conversation
+
+    async def rows(self, store: AsyncStateStore, status: Status | None) -> list[Row]:
+        """The messages of a status, or all, in order. Reading the active ones costs nothing for the archived."""
+        sessions = self.conversation.sessions(store)
+        try:
+            session = await sessions.load_session(self.conversation.id, last=0)
+            if session is None:
+                return []
+            archived_to = _archived_to(session)
+            after = archived_to if status == "active" else None
+            found = await sessions.timeline_as(self.conversation.id, _Stored, after=after)
+            if any(stored.mark is UNSET for _, stored in found):
+                entries = await sessions.timeline(self.conversation.id)
+                rows = _rows_of([(entry.seq or 0, entry.record) for entry in entries], archived_to)
+            else:
+                rows = [
+                    Row(seq, stored.data if stored.mark is True else stored.mark, stored.archived or seq <= archived_to)
+                    for seq, stored in found
+                    if stored.mark is not False
+                ]
+        except SessionNotFound:
+            return []
+        return _selected(rows, status)
+
+    async def add(self, store: AsyncStateStore, items: Sequence[Any], status: Status) -> None:
+        """Add messages, all in one commit."""
+        records = [record for item in items for record in _records_for(item, is_archived=status == "archived")]
+        if records:
+            await self.conversation.add(store, records)
+
+    async def archive_oldest(self, store: AsyncStateStore, count: int) -> list[Any]:
+        """Archive the oldest active messages, at most so many; no two callers archive the same one."""
+        for _ in range(ATTEMPTS):
+            rows = (await self.rows(store, "active"))[: max(count, 0)]
+            if not rows or await self._is_marked(store, rows[0].seq, rows[-1].seq):
+                return [row.item for row in rows]
+        raise SessionConflict(f"session {self.conversation.id} changed {ATTEMPTS} times while it was being archived")
+
+    async def _is_marked(self, store: AsyncStateStore, first: int, last: int) -> bool:
+        """Archive up to a number; whether nobody else had archived its first message meanwhile."""
+        moved: list[bool] = []
+
+        def mark(session: Session) -> None:
+            moved.append(_archived_to(session) < first)
+            if moved[-1]:
+                session.set_metadata(ARCHIVED_TO, last)
+
+        try:
+            await self.conversation.sessions(store).update_session_with(self.conversation.id, mark, last=0)
+        except SessionNotFound:
+            return False
+        return moved[-1]
+
+    async def change(self, store: AsyncStateStore, choose: Callable[[list[Row]], list[Row]]) -> list[Row]:
+        """Remove the rows that are chosen, and give them back; again if somebody came between."""
+        gone: list[list[Row]] = []
+
+        def remove(session: Session) -> None:
+            entries = session.timeline
+            rows = _rows_of([(entry.seq or 0, entry.record) for entry in entries], _archived_to(session))
+            chosen = choose(rows)
+            gone.append(chosen)
+            if chosen:
+                first = min(row.seq for row in chosen)
+                doomed = {id(row) for row in chosen}
+                left = [row for row in rows if row.seq >= first and id(row) not in doomed]
+                discard(session, [entry.record for entry in entries if (entry.seq or 0) >= first])
+                extend(session, [r for row in left for r in _records_for(row.item, is_archived=row.is_archived)])
+
+        try:
+            await self.conversation.sessions(store).update_session_with(self.conversation.id, remove)
+        except SessionNotFound:
+            return []
+        return gone[-1]
+
+    async def replace(self, store: AsyncStateStore, items: Sequence[Any], status: Status) -> None:
+        """Hold exactly these messages."""
+        records = [record for item in items for record in _records_for(item, is_archived=status == "archived")]
+
+        def put(session: Session) -> None:
+            discard(session, [entry.record for entry in session.timeline])
+            extend(session, records)
+
+        for _ in range(ATTEMPTS):
+            try:
+                await self.conversation.sessions(store).update_session_with(self.conversation.id, put)
+                return
+            except SessionNotFound:
+                if not records:
+                    return
+            try:
+                await self.conversation.create(store, records)
+            except SessionConflict:
+                continue  # somebody was faster: theirs is the session
+            return
+        raise SessionConflict(f"session {self.conversation.id} was deleted {ATTEMPTS} times while it was being set")
+
+
+def _records_for(item: Any, *, is_archived: bool) -> Sequence[Record]:
+    return records_of(item, archived=True) if is_archived else records_of(item)
+
+
+def _archived_to(session: Session) -> int:
+    mark = session.get_metadata(ARCHIVED_TO)
+    return mark if isinstance(mark, int) else 0
+
+
+def _rows_of(numbered: Sequence[tuple[int, Record]], archived_to: int) -> list[Row]:
+    """The messages in some records, those of other frameworks translated one by one."""
+    rows: list[Row] = []
+    for seq, record in numbered:
+        says_so = msgspec.json.decode(body_of(record), type=_Stored).archived
+        rows += [Row(seq, item, says_so or seq <= archived_to) for item in stored_items_for(NAME, [record])]
+    return rows
+
+
+def _selected(rows: list[Row], status: Status | None) -> list[Row]:
+    return rows if status is None else [row for row in rows if row.is_archived == (status == "archived")]

@@ -1,0 +1,1 @@
+"""Tests of the adapters: each framework's contract, on its own implementation and on ours."""

@@ -1,0 +1,118 @@
+"""The way to a store: lent or opened from a URL, in plain code and in loops, closed by whoever opened it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from statestore import (
+    AsyncStateStore,
+    InvalidValue,
+    NotSupported,
+    StateStore,
+    StateStoreError,
+    StoreClosed,
+    UserMessage,
+)
+from statestore.adapters.access import Access
+
+
+async def count(store: AsyncStateStore) -> int:
+    return await store.count_sessions()
+
+
+async def create(store: AsyncStateStore) -> str:
+    return (await store.get_or_create_session("alice")).id
+
+
+async def thread(store: AsyncStateStore) -> int:
+    return threading.get_ident()
+
+
+def test_a_url_is_opened_once_however_many_ask(sqlite_url: str) -> None:
+    async def scene() -> None:
+        access = Access(sqlite_url, opens="async")
+        await asyncio.gather(*(access.run(create) for _ in range(20)))
+        assert await access.run(count) == 20
+        stores = {id(await access.run(_itself)) for _ in range(3)}
+        assert len(stores) == 1
+        await access.aclose()
+        await access.aclose()
+        with pytest.raises(StoreClosed):
+            await access.run(count)
+
+    asyncio.run(scene())
+
+
+async def _itself(store: AsyncStateStore) -> AsyncStateStore:
+    return store
+
+
+def test_nothing_is_opened_before_it_is_used(tmp_path: pytest.TempPathFactory) -> None:
+    for opens in ("async", "plain"):
+        Access(f"sqlite:{tmp_path}/x.db", opens=opens).close()
+    assert not list(tmp_path.iterdir())  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_store_that_cannot_be_opened_is_tried_again(sqlite_url: str, tmp_path: pytest.TempPathFactory) -> None:
+    url = sqlite_url.replace("state.db", "later/state.db")
+
+    async def scene() -> None:
+        access = Access(url, opens="async")
+        blocker = tmp_path / "later"  # pyright: ignore[reportOperatorIssue]
+        blocker.write_text("in the way")
+        with pytest.raises(StateStoreError):
+            await access.run(count)
+        blocker.unlink()
+        blocker.mkdir()
+        assert await access.run(count) == 0
+        await access.aclose()
+
+    asyncio.run(scene())
+
+
+def test_a_lent_store_is_not_closed(sqlite_url: str) -> None:
+    with StateStore.open(sqlite_url) as store:
+        access = Access(store, opens="plain")
+        access.call(create)
+        access.close()
+        assert access.call(count) == 1
+
+
+def test_a_plain_store_does_not_block_a_loop() -> None:
+    with StateStore.open("memory:") as store:
+        access = Access(store, opens="plain")
+        assert access.call(thread) == threading.get_ident()
+        assert asyncio.run(access.run(thread)) != threading.get_ident()
+
+
+def test_an_asynchronous_store_is_reached_from_other_threads() -> None:
+    async def scene() -> None:
+        async with AsyncStateStore.open("memory:") as store:
+            access = Access(store, opens="plain")
+            assert await asyncio.to_thread(access.call, create)
+            assert await asyncio.to_thread(access.call, count) == 1
+            with pytest.raises(NotSupported, match="asynchronous twin"):
+                access.call(count)
+
+    asyncio.run(scene())
+
+
+def test_what_is_no_store_is_refused_at_once() -> None:
+    with pytest.raises(InvalidValue, match="not dict"):
+        Access({}, opens="async")  # pyright: ignore[reportArgumentType]
+
+
+def test_a_plain_store_from_a_url_serves_loops_too(sqlite_url: str) -> None:
+    access = Access(sqlite_url, opens="plain")
+    session_id = asyncio.run(access.run(create))
+
+    async def add(store: AsyncStateStore) -> list[int]:
+        return await store.append(session_id, UserMessage("hello"))
+
+    assert access.call(add) == [1]
+    access.close()
+    with pytest.raises(StoreClosed):
+        access.call(count)
