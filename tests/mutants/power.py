@@ -81,15 +81,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a renamed file's directory is not flushed",
         file=_COMMITTING,
-        old="            raise\n        self._directory.flush_directory(directory)\n",
-        new="            raise\n",
+        old="                raise\n            self._directory.flush_directory(directory)\n",
+        new="                raise\n",
         noticed_by=f"{_DEED}[a save]",
     ),
     Mutant(
         breaks="a removed file's directory is not flushed",
         file=_COMMITTING,
-        old="        os.unlink(place.file, dir_fd=directory)\n        self._directory.flush_directory(directory)\n",
-        new="        os.unlink(place.file, dir_fd=directory)\n",
+        old="            os.unlink(place.file, dir_fd=directory)\n            self._directory.flush_directory(directory)\n",
+        new="            os.unlink(place.file, dir_fd=directory)\n",
         noticed_by=f"{_DEED}[a document deleted]",
     ),
     Mutant(
@@ -210,5 +210,13 @@ MUTANTS: tuple[Mutant, ...] = (
         old="    flush_directory(os.path.dirname(path))\n",
         new="",
         noticed_by=f"{_TESTS}::test_a_backup_that_returned_is_there_and_none_is_there_in_part",
+    ),
+    Mutant(
+        breaks="what a failed save left is taken for stored without a flush",
+        file="engines/files/engine.py",
+        old="            self._directory.flush_owed()\n",
+        new="",
+        noticed_by="processes/test_durability.py::"
+        "test_what_a_failed_save_left_behind_is_flushed_before_it_is_taken_for_stored",
     ),
 )
