@@ -88,8 +88,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a removed file's directory is not flushed",
         file=_COMMITTING,
-        old="            os.unlink(place.file, dir_fd=directory)\n            self._directory.flush_directory(directory)\n",
-        new="            os.unlink(place.file, dir_fd=directory)\n",
+        old="os.unlink(place.file, dir_fd=directory)\n            self._directory.flush_directory(directory)\n",
+        new="os.unlink(place.file, dir_fd=directory)\n",
         noticed_by=f"{_DEED}[a document deleted]",
     ),
     Mutant(
