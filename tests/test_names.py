@@ -33,6 +33,7 @@ NOT_NAMES: dict[str, Callable[[], Any]] = {
     "change": lambda: lambda _: None,
     "records": lambda: UserMessage("m"),
     "to": lambda: 0,
+    "type": lambda: dict,
     "user_id": lambda: "alice",
 }
 """What to pass for every other required parameter. A new one must be added here, or to `NAMED`."""

@@ -57,11 +57,11 @@ def test_a_store_that_cannot_be_opened_leaves_no_handle(engine: str) -> None:
             if error is None:
                 assert count, "that takes no handle at all"
                 gc.collect()
-                assert handles_in_use() == before
+                assert handles_in_use() <= before  # what came along from the parent may go meanwhile
                 return
             assert error.__cause__ is not None
             if engine in ("files", "sqlite"):
-                assert handles_in_use() == before, f"with {count} handles left, some leak"
+                assert handles_in_use() <= before, f"with {count} handles left, some leak"
         raise AssertionError("it can never be opened")
 
     _child(engine, work)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from mutants.mutant import Mutant
 from mutants.table import MUTANTS
 from soak.report import replace_report
 
@@ -19,13 +21,13 @@ def main() -> int:
     options = parser.parse_args()
     lines = ["| what is broken | where | the test that fails |", "|---|---|---|"]
     missed = 0
-    for mutant in [mutant for kind in options.only or MUTANTS for mutant in MUTANTS[kind]]:
-        with tempfile.TemporaryDirectory(prefix="statestore-mutant-") as place:
-            is_noticed = mutant.is_noticed(Path(place))
-        missed += not is_noticed
-        noticed_by = f"`{mutant.noticed_by}`" if is_noticed else f"**not noticed** by `{mutant.noticed_by}`"
-        lines.append(f"| {mutant.breaks} | `{mutant.file}` | {noticed_by} |")
-        print(lines[-1], flush=True)
+    mutants = [mutant for kind in options.only or MUTANTS for mutant in MUTANTS[kind]]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for mutant, is_noticed in zip(mutants, pool.map(Mutant.is_noticed, mutants), strict=True):
+            missed += not is_noticed
+            noticed_by = f"`{mutant.noticed_by}`" if is_noticed else f"**not noticed** by `{mutant.noticed_by}`"
+            lines.append(f"| {mutant.breaks} | `{mutant.file}` | {noticed_by} |")
+            print(lines[-1], flush=True)
     if options.report:
         replace_report(options.report, "mutants", "\n".join(lines))
     print(f"{len(lines) - 2} mutants, {missed} not noticed")

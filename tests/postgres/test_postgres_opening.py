@@ -171,7 +171,7 @@ def test_a_password_that_is_not_percent_encoded_is_refused_and_no_part_of_it_is_
 
 @pytest.mark.parametrize("host", ["exa..mple", "a" * 300, "\ud800", "a%00b", "h1,exa..mple:5433"])
 def test_a_host_that_can_be_none_is_told(host: str) -> None:
-    with pytest.raises(InvalidValue, match="no name of a host"):
+    with pytest.raises(InvalidValue, match=r"no name of a host|lone surrogate"):
         engine_for(f"postgresql://me:{PASSWORD}@{host}/db")
 
 

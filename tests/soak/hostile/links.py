@@ -34,6 +34,10 @@ IN_A_DIRECTORY: Final = (
     *(f"{OWN}/changes.db", f"{OWN}/changes.db-wal", f"{OWN}/changes.db-shm", f"{OWN}/Names-\u00c9"),
 )
 OF_A_DATABASE: Final = ("state.db", *(f"state.db{suffix}" for suffix in ("-wal", "-shm", "-gate", "-turn", "-journal")))
+OPENED_BY_SQLITE: Final = frozenset(
+    f"{name}{suffix}" for name in ("state.db", "index.db", "changes.db") for suffix in ("", "-wal", "-shm", "-journal")
+)
+"""SQLite opens these by their path, and takes a hard link in their place for the file itself."""
 
 
 class Outside(NamedTuple):
@@ -145,7 +149,10 @@ class _Swapper:
         os.symlink(target, path)
 
     def _hard_link(self, path: Path) -> None:
-        os.link(self._chance.choice(self._outside.files()), path)
+        if path.name in OPENED_BY_SQLITE:
+            self._link(path)
+        else:
+            os.link(self._chance.choice(self._outside.files()), path)
 
     def _nowhere(self, path: Path) -> None:
         os.symlink(self._outside.place / f"new-{path.name}", path)

@@ -28,7 +28,7 @@ time is found when it has become twice what it was (processor time) or four time
 RSS_GROWTH = 8 * MEGABYTE
 HANDLES_GROWTH = 2
 MOST_HANDLES = 32
-"""How many files a process of the load may have open at all."""
+"""How many files a process of the load may have open beyond those that it came with."""
 
 
 class Window(Struct, frozen=True):
@@ -44,6 +44,7 @@ class Window(Struct, frozen=True):
     yard_cpu: float
     rss: int
     handles: int
+    """How many more files are open than when it began."""
 
 
 class Gauge:
@@ -57,6 +58,7 @@ class Gauge:
         self._length = seconds / WINDOWS
         self._yardstick = None if directory is None else Yardstick(directory / f"yardstick-{os.getpid()}")
         self._window = 0
+        self._handles_before = _handles()  # a process that was forked has its parent's
         self.windows: list[Window] = []
         self._begin()
 
@@ -91,7 +93,7 @@ class Gauge:
         seconds = time.monotonic() - self._began - self._yard_seconds
         cpu = time.process_time() - self._cpu - self._yard_cpu
         yards = self._yards, self._yard_seconds, self._yard_cpu
-        self.windows.append(Window(self._calls, seconds, cpu, *yards, _rss(), _handles()))
+        self.windows.append(Window(self._calls, seconds, cpu, *yards, _rss(), _handles() - self._handles_before))
         self._begin()
 
 

@@ -54,7 +54,7 @@ _ChangeRow = tuple[int, int | None, int | None, int | None, int | None, str | No
 
 KnownHeaders = dict[str, Header]
 """Sessions as we wrote them last, by id."""
-MOST_KNOWN: Final = 1000
+MOST_KNOWN: Final = 200
 
 
 class OutdatedHeader(CorruptSession):
