@@ -5,7 +5,7 @@ READY := .venv/.ready
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak mutants check bench bench-peers reproduce sbom format clean
+.PHONY: help demo test test-matrix soak mutants check bench bench-peers reproduce sbom format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 13
@@ -15,6 +15,9 @@ demo: $(READY) ## the main job in a few seconds: keep, kill -9, reopen, list, sh
 
 test: $(READY) ## run the tests, on two cores
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope
+
+test-matrix: $(READY) ## the adapters with the oldest and the newest version of each framework
+	$(BIN)/python tools/matrix.py
 
 soak: $(READY) ## try every promise for ten minutes, or as long as SOAK='--seconds 36000' says
 	PYTHONPATH=tests $(BIN)/python -m soak --report docs/reliability.md $(SOAK)
@@ -46,7 +49,7 @@ format: $(READY) ## sort imports and format
 	$(BIN)/ruff format
 
 clean: ## remove the environments and all caches
-	rm -rf .venv $(PEERS) .bench-peers.json sbom.json .pytest_cache .hypothesis .ruff_cache .import_linter_cache build dist
+	rm -rf .venv .venv-matrix $(PEERS) .bench-peers.json sbom.json .pytest_cache .hypothesis .ruff_cache .import_linter_cache build dist
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml

@@ -13,11 +13,11 @@ _FORKS = "faults/test_faults_forks.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
-        "a save that was cancelled is not remembered as unsure",
+        "a batch whose outcome is unknown is not remembered as unsure",
         "store/async_store.py",
         "        except BaseException:\n            drafted.note_unsure()\n            raise\n",
         "",
-        f"{_CANCELLED}[sqlite]",
+        "test_unknown_outcomes.py::test_a_batch_may_be_repeated",
     ),
     Mutant(
         "a call that a thread has begun is not waited for when it is cancelled",

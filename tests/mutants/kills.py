@@ -81,7 +81,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="engines/valkey/lua/sessions.lua",
         old="redis.call('HGET', base .. ':k', key)",
         new="redis.call('HGET', base .. ':none', key)",
-        noticed_by=f"{_KILLS}[valkey]",
+        noticed_by="valkey/test_valkey_contests.py::test_a_key_is_stored_once_whoever_brings_it",
     ),
     Mutant(
         breaks="a batch is several calls on Valkey",

@@ -44,8 +44,8 @@ class Requirement(Struct, frozen=True):
 
 
 REQUIREMENTS: Final[dict[str, Requirement]] = {
-    "agent-framework": Requirement("agent-framework-core", "1.0", "1.23"),
-    "claude-agent-sdk": Requirement("claude-agent-sdk", "0.2", "0.2"),
+    "agent-framework": Requirement("agent-framework-core", "1.15", "1.23"),
+    "claude-agent-sdk": Requirement("claude-agent-sdk", "0.2.82", "0.2.182"),
     "google-adk": Requirement("google-adk", "2.0", "2.13"),
     "langchain": Requirement("langchain-core", "1.0", "1.7"),
     "langgraph": Requirement("langgraph-checkpoint", "4.0", "4.3"),
