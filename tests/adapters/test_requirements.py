@@ -14,8 +14,13 @@ from statestore import StateStoreError
 from statestore.adapters import requirements
 from statestore.adapters.requirements import REQUIREMENTS, FrameworkUnavailable, check_version, unavailable
 
-ADAPTERS = {"openai-agents": "openai_agents", "langchain": "langchain", "llama-index": "llama_index"}
-MODULES = {"openai-agents": "agents", "langchain": "langchain_core", "llama-index": "llama_index"}
+ADAPTERS = {framework: framework.replace("-", "_") for framework in REQUIREMENTS}
+MODULES = ADAPTERS | {
+    "google-adk": "google.adk",
+    "langchain": "langchain_core",
+    "langgraph": "langgraph.checkpoint",
+    "openai-agents": "agents",
+}
 
 
 @pytest.mark.parametrize("framework", ADAPTERS)

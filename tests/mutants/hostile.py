@@ -117,8 +117,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a page after a cursor shows everybody's sessions",
         "store/reading.py",
-        "user_id=user_id if self._owner is None else self._owner,",
-        "user_id=user_id,",
+        'user_id=texts["user_id"] if self._owner is None else self._owner,',
+        'user_id=texts["user_id"],',
         f"{FUZZED}[fuzz-cursors-queries]",
     ),
     Mutant(

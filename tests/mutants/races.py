@@ -105,7 +105,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "store/branching.py",
         "requires=Requires(present=True, version=stored.version, owner=self._owner)",
         "requires=Requires(present=True, owner=self._owner)",
-        f"{RACES}[sqlite]",
+        "conformance/test_sqlite.py::TestSqliteEngine::test_a_rewind_starts_again_when_somebody_appended",
     ),
     Mutant(
         "a prune takes what was touched after it was judged",

@@ -64,7 +64,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a listing that begins with a cursor is of all users",
         "store/reading.py",
-        "            user_id=user_id if self._owner is None else self._owner,\n",
+        '            user_id=texts["user_id"] if self._owner is None else self._owner,\n',
         "            user_id=user_id if self._owner is None or after else self._owner,\n",
         f"{ATTACKS}[plain-postgres]",
     ),

@@ -177,6 +177,16 @@ class ListingCases(Contract):
             assert summary.project_id == project
 
     @case
+    async def test_children_are_found_by_the_id_of_their_parent(self, bench: Bench) -> None:
+        """The id of a session object is a text of a class of its own; it finds what the plain text finds."""
+        parent = Session.with_id(ALICE, "parent")
+        await bench.store.save_session(parent)
+        await bench.store.fork_session("parent", new_id="child")
+        found = await bench.store.list_sessions(parent_session_id=parent.id)
+        assert [summary.id for summary in found] == ["child"]
+        assert await bench.store.count_sessions(parent_session_id=parent.id) == 1
+
+    @case
     async def test_a_title_is_given_or_the_first_line(self, bench: Bench) -> None:
         """A session's title: metadata title, else the first line of its first message, cut to 60 characters."""
         first = "  \n  The first line, which goes on and on and on, é 東京, until then\nsecond"

@@ -155,13 +155,11 @@ class SessionReader(Committing):
         if self._owner is not None and user_id not in (None, self._owner):
             return None
         labels = {"user_id": user_id, "project_id": project_id, "parent_session_id": parent_session_id}
-        for name, value in labels.items():
-            if value is not None:
-                check_text(value, name)
+        texts = {name: None if value is None else check_text(value, name) for name, value in labels.items()}
         return SessionQuery(
-            user_id=user_id if self._owner is None else self._owner,
-            project_id=project_id,
-            parent_session_id=parent_session_id,
+            user_id=texts["user_id"] if self._owner is None else self._owner,
+            project_id=texts["project_id"],
+            parent_session_id=texts["parent_session_id"],
             top_level=top_level,
             updated_since_ns=None if updated_since is None else nanoseconds(text_of(updated_since)),
             order=order,

@@ -1,0 +1,230 @@
+"""Sessions of the Claude Agent SDK in a statestore: `StateStoreSessions` for `ClaudeAgentOptions(session_store=…)`.
+
+A transcript is a session: ``<session>:<project>``, in the project ``<project>``. The transcript of a subagent,
+``<session>:<project>:<subpath>``, is a child of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from types import TracebackType
+from typing import Any, Final, cast
+
+from statestore.adapters.access import Access, Target
+from statestore.adapters.claude_agent_sdk_items import NAME, records_of
+from statestore.adapters.claude_agent_sdk_summaries import Folded, SummaryCache
+from statestore.adapters.conversations import ATTEMPTS, Conversation
+from statestore.adapters.identifiers import id_parts, is_shortened, joined_text, stored_name
+from statestore.adapters.requirements import check_version, unavailable
+from statestore.errors import SessionConflict, SessionNotFound
+from statestore.records import Record
+from statestore.session import Session
+from statestore.store.async_store import AsyncStateStore
+from statestore.store.clearing import SessionClearer
+from statestore.stored import SessionSummary
+from statestore.timestamps import nanoseconds
+
+try:
+    from claude_agent_sdk import fold_session_summary
+    from claude_agent_sdk.types import (
+        SessionKey,
+        SessionListSubkeysKey,
+        SessionStore,
+        SessionStoreEntry,
+        SessionStoreListEntry,
+        SessionSummaryEntry,
+    )
+except ImportError as error:
+    raise unavailable("claude-agent-sdk") from error
+check_version("claude-agent-sdk")
+
+__all__ = ["StateStoreSessions"]
+
+_MAX_KEY_BYTES: Final = 400
+"""A ``uuid`` that is longer is no key of ours; its hash is."""
+
+
+class StateStoreSessions(SessionStore):
+    """A `SessionStore` of the SDK, with all of its optional methods.
+
+    ``store`` is an open `AsyncStateStore` (or a `StateStore`, which is used in threads), or a URL or path: then it is
+    opened on first use, and `close` closes it. With a ``user_id`` the sessions are that user's, and nobody else's are
+    ever touched. ``metadata`` is what a new session gets.
+    """
+
+    def __init__(self, store: Target, *, user_id: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
+        self._access = Access(store, opens="async")
+        self._user_id = user_id
+        self._metadata = dict(metadata or {})
+
+    async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        """Add entries, all in one commit. An entry whose ``uuid`` the session knows already is not stored twice."""
+        place = self._conversation(key)
+        records: list[Record] = []
+        keys: list[str | None] = []
+        for entry in entries:
+            told = records_of(entry)
+            records += told
+            keys += _keys_of(entry, len(told))
+        if not records:
+            return
+        title = None if key.get("subpath") else _title_in(entries)
+
+        async def add(store: AsyncStateStore) -> None:
+            sessions = place.sessions(store)
+            for _ in range(ATTEMPTS):
+                with suppress(SessionNotFound):
+                    await sessions.append(place.id, *records, keys=keys)
+                    break
+                with suppress(SessionConflict):  # somebody was faster: theirs is the session
+                    await sessions.save_session(self._born(place, key))
+            else:
+                raise SessionConflict(f"session {place.id} was made and deleted {ATTEMPTS} times meanwhile")
+            if title is not None:
+                await sessions.update_session_with(place.id, lambda one: one.set_metadata("title", title), last=0)
+
+        await self._access.run(add)
+
+    async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
+        """All entries of a transcript, exactly as they were added; ``None`` if there are none."""
+        place = self._conversation(key)
+        entries = await self._access.run(place.items)
+        return entries or None
+
+    async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
+        """The sessions of a project, without those of subagents, newest first."""
+
+        async def find(store: AsyncStateStore) -> list[SessionStoreListEntry]:
+            found = await self._listed(self._sessions(store), project_key)
+            return [{"session_id": name, "mtime": _milliseconds(summary)} for name, summary in found]
+
+        return await self._access.run(find)
+
+    async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
+        """What the SDK shows of each session of a project. Only what was added since the last time is read."""
+
+        async def summarize(store: AsyncStateStore) -> list[SessionSummaryEntry]:
+            sessions = self._sessions(store)
+            cache = await SummaryCache.read(store, project_key, self._user_id)
+            listed = await self._listed(sessions, project_key)
+            told: list[SessionSummaryEntry] = []
+            for name, summary in listed:
+                data = await cache.data_of(sessions, summary, _fold_of(project_key, name))
+                told.append({"session_id": name, "mtime": _milliseconds(summary), "data": data})
+            await cache.write(store, [summary.id for _, summary in listed])
+            return told
+
+        return await self._access.run(summarize)
+
+    async def delete(self, key: SessionKey) -> None:
+        """Remove a transcript; with a session's own, those of its subagents."""
+        place = self._conversation(key)
+
+        async def remove(store: AsyncStateStore) -> None:
+            sessions = place.sessions(store)
+            while not key.get("subpath") and (
+                children := await sessions.list_sessions(parent_session_id=str(place.id))
+            ):
+                for child in children:
+                    await sessions.delete_session(child.id)
+            await sessions.delete_session(place.id)
+
+        await self._access.run(remove)
+
+    async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
+        """The subpaths under a session: the transcripts of its subagents."""
+        place = self._conversation({"project_key": key["project_key"], "session_id": key["session_id"]})
+
+        async def find(store: AsyncStateStore) -> list[str]:
+            sessions = place.sessions(store)
+            children = await sessions.list_sessions(parent_session_id=str(place.id), order="id")
+            parts = [await _parts_of(sessions, child) for child in children]
+            return [part[2] for part in parts if part[:2] == (key["session_id"], key["project_key"]) and len(part) == 3]
+
+        return await self._access.run(find)
+
+    async def close(self) -> None:
+        """Close the store, if it was opened here."""
+        await self._access.aclose()
+
+    async def __aenter__(self) -> StateStoreSessions:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _sessions(self, store: AsyncStateStore) -> SessionClearer:
+        return store if self._user_id is None else store.for_user(self._user_id)
+
+    def _conversation(self, key: SessionKey) -> Conversation:
+        subpath = key.get("subpath")
+        parts = (key["session_id"], key["project_key"], *((subpath,) if subpath else ()))
+        return Conversation.of(NAME, joined_text(*parts), user_id=self._user_id, metadata=self._metadata)
+
+    def _born(self, place: Conversation, key: SessionKey) -> Session:
+        """A new session for a transcript: in its project, and a subagent's below the one that started it."""
+        session = Session(self._user_id or "", place.id)
+        session.metadata = dict(place.metadata)
+        session.project_id = _project_id(key["project_key"])
+        if key.get("subpath"):
+            main = self._conversation({"project_key": key["project_key"], "session_id": key["session_id"]})
+            session.parent_session_id = str(main.id)
+        return session
+
+    async def _listed(self, sessions: SessionClearer, project_key: str) -> list[tuple[str, SessionSummary]]:
+        """The transcripts of a project, each with the session id that the SDK knows it by."""
+        found: list[tuple[str, SessionSummary]] = []
+        for summary in await sessions.list_sessions(project_id=_project_id(project_key), top_level=True):
+            parts = await _parts_of(sessions, summary)
+            if len(parts) == 2 and parts[1] == project_key:
+                found.append((parts[0], summary))
+        return found
+
+
+async def _parts_of(sessions: SessionClearer, summary: SessionSummary) -> tuple[str, ...]:
+    """What a session id was joined from. A shortened one is told by the metadata, so the session is looked at."""
+    if not is_shortened(summary.id):
+        return id_parts(summary.id)
+    session = await sessions.load_session(summary.id, last=0)
+    return () if session is None else id_parts(summary.id, session.metadata)
+
+
+def _project_id(project_key: str) -> str:
+    return stored_name(project_key)
+
+
+def _milliseconds(summary: SessionSummary) -> int:
+    return nanoseconds(summary.updated_text) // 1_000_000
+
+
+def _keys_of(entry: Any, count: int) -> list[str | None]:
+    """The idempotency keys for the records of an entry."""
+    uuid = cast("Mapping[str, Any]", entry).get("uuid")
+    if not isinstance(uuid, str) or not uuid:
+        return [None] * count
+    if "\0" in uuid or len(uuid.encode("utf-8", "surrogatepass")) > _MAX_KEY_BYTES:
+        uuid = sha256(uuid.encode("utf-8", "surrogatepass")).hexdigest()
+    return [uuid, *(f"{uuid}#{number}" for number in range(1, count))]
+
+
+def _title_in(entries: Sequence[SessionStoreEntry]) -> str | None:
+    """The last title that somebody gave the session, if these entries give one."""
+    titles = (cast("Mapping[str, Any]", entry).get("customTitle") for entry in reversed(entries))
+    return next((title for title in titles if isinstance(title, str) and title), None)
+
+
+def _fold_of(project_key: str, session_id: str) -> Folded:
+    """How the SDK makes a summary go on with more entries."""
+    key: SessionKey = {"project_key": project_key, "session_id": session_id}
+
+    def fold(data: dict[str, Any] | None, entries: list[Any]) -> dict[str, Any]:
+        known: SessionSummaryEntry | None = (
+            None if data is None else {"session_id": session_id, "mtime": 0, "data": data}
+        )
+        return fold_session_summary(known, key, entries)["data"]
+
+    return fold
