@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from statestore import AsyncStateStore, Session, SessionConflict, StateStore, StoreUnavailable, UserMessage
+from statestore import AsyncStateStore, CorruptData, Session, SessionConflict, StateStore, StoreUnavailable, UserMessage
 
 BARE: dict[str, Any] = {
     "id": "a",
@@ -184,3 +184,21 @@ def test_pipes_in_our_own_directory_hold_nobody_up(tmp_path: Path) -> None:
     os.mkfifo(probe)
     with pytest.raises(StoreUnavailable):
         StateStore.open(tmp_path)
+
+
+def test_a_number_that_python_cannot_hold_is_shown_and_kept_and_told(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path / "state") as store:
+        store.save_session(Session("alice", "s"))
+        store.append("s", UserMessage("hello", extra={"weight": 0}))
+        file = tmp_path / "state" / "sessions" / "s.json"
+        file.write_bytes(file.read_bytes().replace(b'"weight": 0', b'"weight": 1e999'))
+        session = store.load_session("s")
+        assert session is not None
+        (message,) = session.user_messages
+        assert message.content == "hello"
+        assert "1e999" in repr(message)
+        with pytest.raises(CorruptData, match="cannot be decoded"):
+            _ = message.extra
+        session.add_user_message("more")
+        store.save_session(session)
+        assert b'"weight": 1e999' in file.read_bytes()

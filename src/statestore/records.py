@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import force_setattr
 
-from statestore.errors import InvalidValue
+from statestore.errors import CorruptData, InvalidValue
 from statestore.jsontext import check_label, check_text, compact, json_text, members
 from statestore.timestamps import datetime_of, moment_of, nanoseconds, now_text, text_of
 
@@ -31,6 +31,14 @@ class _Checked(type(Struct)):
         build = cast("Any", cls)._fields_of
         record = super().__call__(*build(*args, **kwargs))
         return _with_extra(record, extra) if extra else record
+
+
+def decoded_value(text: bytes | Raw) -> Any:
+    """A value from JSON that was stored; `CorruptData` where another program wrote what Python cannot hold."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CorruptData(f"a value cannot be decoded: {error}") from error
 
 
 class _Record(Struct, frozen=True, metaclass=_Checked):
@@ -51,7 +59,7 @@ class _Record(Struct, frozen=True, metaclass=_Checked):
         if body is None:
             return {}
         known = _known_fields(type(self))
-        return {key: msgspec.json.decode(raw) for key, raw in members(bytes(body)).items() if key not in known}
+        return {key: decoded_value(raw) for key, raw in members(bytes(body)).items() if key not in known}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Record):
@@ -62,7 +70,11 @@ class _Record(Struct, frozen=True, metaclass=_Checked):
         return hash(_identity(self))
 
     def __repr__(self) -> str:
-        fields = msgspec.json.decode(_identity(self)[1])
+        kind, body = _identity(self)
+        try:
+            fields = decoded_value(body)
+        except CorruptData:
+            return f"{type(self).__name__.removeprefix('_Verbatim')}({kind!r}, {body.decode()[:200]})"
         shown = ", ".join(f"{name}={value!r}" for name, value in fields.items() if value is not None)
         return f"{type(self).__name__.removeprefix('_Verbatim')}({shown})"
 
@@ -184,7 +196,7 @@ class Event(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
     @property
     def data(self) -> Any:
         """The event's value, decoded anew at each access, so that nobody can change it in place."""
-        return msgspec.json.decode(self.data_json)
+        return decoded_value(self.data_json)
 
 
 for _type in (UserMessage, AgentResponse, Event):

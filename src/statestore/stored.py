@@ -116,7 +116,17 @@ class Records:
         """The records as objects; the lists are the same ones at every call."""
         if self._decoded is None:
             self._decoded = decode_arrays(self.arrays) if self._pieces is None else decode_pieces(self._pieces)
+            self._check_counts(self._decoded)
         return self._decoded
+
+    def _check_counts(self, decoded: DecodedRecords) -> None:
+        """Raise ``ValueError`` where there are other records than numbers: somebody damaged a row."""
+        if isinstance(self._numbering, Numbering):
+            numbers = self._numbering
+            counts = [len(column) for column in (numbers.users, numbers.agents, numbers.events)]
+            found = [len(column) for column in decoded]
+            if counts != found:
+                raise ValueError(f"it has {found} messages, responses and events that can be read, of {counts}")
 
     def in_order(self) -> list[StoredRecord]:
         """The records one by one, as they follow each other in the session."""

@@ -17,6 +17,8 @@ def creation(stored: StoredSession, *, is_whole: bool = True) -> ChangeSession:
 
     If more will follow, numbers are taken only as far as the records go.
     """
+    if stored.layout is not None:
+        members(stored.layout)  # raises where it is none
     return ChangeSession(
         id=stored.id,
         updated=stored.fields.updated,

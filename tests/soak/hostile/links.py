@@ -37,7 +37,7 @@ OF_A_DATABASE: Final = ("state.db", *(f"state.db{suffix}" for suffix in ("-wal",
 OPENED_BY_SQLITE: Final = frozenset(
     f"{name}{suffix}" for name in ("state.db", "index.db", "changes.db") for suffix in ("", "-wal", "-shm", "-journal")
 )
-"""SQLite opens these by their path, and takes a hard link in their place for the file itself."""
+"""SQLite opens these by their path: it takes a hard link in their place for the file itself, and waits for a pipe."""
 
 
 class Outside(NamedTuple):
@@ -113,7 +113,7 @@ class _Swapper:
         self._places = places
         self._outside = outside
         self._hidden = outside.place.parent / "hidden"
-        self._kinds = [self._link, self._link, self._link, os.mkfifo, os.mkdir, self._socket, self._nowhere]
+        self._kinds = [self._link, self._link, self._link, self._pipe, os.mkdir, self._socket, self._nowhere]
         if has_hard_links:
             self._kinds += [self._hard_link, self._hard_link]
 
@@ -153,6 +153,12 @@ class _Swapper:
             self._link(path)
         else:
             os.link(self._chance.choice(self._outside.files()), path)
+
+    def _pipe(self, path: Path) -> None:
+        if path.name in OPENED_BY_SQLITE:
+            self._link(path)
+        else:
+            os.mkfifo(path)
 
     def _nowhere(self, path: Path) -> None:
         os.symlink(self._outside.place / f"new-{path.name}", path)

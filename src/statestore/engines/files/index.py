@@ -226,10 +226,13 @@ class IndexFile:
             raise sqlite3.DatabaseError("somebody is writing it")
 
     def _state_at_rest(self) -> tuple[int, int, int] | None:
-        """What tells one state of the file from another; ``None`` while somebody has it open for writing."""
+        """What tells one state of the file from another; ``None`` while somebody writes or removes it."""
         if os.path.exists(f"{self._path}-wal"):
             return None
-        status = os.stat(self._path)
+        try:
+            status = os.stat(self._path)
+        except FileNotFoundError:
+            return None
         return status.st_size, status.st_mtime_ns, status.st_ino
 
     def _connect(self) -> sqlite3.Connection:

@@ -105,10 +105,15 @@ class DatabaseFile:
     def _was_empty(self) -> bool:
         """Whether there was nothing in the file before a transaction that did not come to its end."""
         try:
-            with open(f"{self.path}-journal", "rb") as journal:
-                header = journal.read(20)
-        except FileNotFoundError:
+            journal = os.open(f"{self.path}-journal", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return False  # there is none, or it is no file
+        try:
+            header = os.read(journal, 20)
+        except OSError:
             return False
+        finally:
+            os.close(journal)
         return header.startswith(JOURNAL_MAGIC) and header[16:] == bytes(4)  # where the number of pages is
 
     def _foreign(self) -> StoreUnavailable:
