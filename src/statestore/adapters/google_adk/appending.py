@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic_core import from_json
 
-from statestore.adapters.google_adk.engines import committed, engine_of
+from statestore.adapters.engines import committed, engine_of
 from statestore.adapters.google_adk.events import FOREIGN, Outline, new_records, outline_of, text_of_event, texts_in
 from statestore.adapters.google_adk.moments import seconds_of, text_of_seconds
 from statestore.adapters.google_adk.places import Place, StatePlace

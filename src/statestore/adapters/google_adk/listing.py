@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from statestore.adapters.access import Access
-from statestore.adapters.google_adk.engines import engine_of
+from statestore.adapters.engines import engine_of
 from statestore.adapters.google_adk.places import (
     Place,
     StatePlace,

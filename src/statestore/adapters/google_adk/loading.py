@@ -11,8 +11,8 @@ from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.session import Session
 
+from statestore.adapters.engines import engine_of
 from statestore.adapters.google_adk.appending import ATTEMPTS, STATE, state_in
-from statestore.adapters.google_adk.engines import engine_of
 from statestore.adapters.google_adk.events import FOREIGN, Carried, Texts, events_in, outline_of, texts_of
 from statestore.adapters.google_adk.moments import text_of_seconds
 from statestore.adapters.google_adk.places import Place, label_of

@@ -15,8 +15,8 @@ from langgraph.store.base import Item
 from msgspec import Struct
 from msgspec.structs import replace
 
+from statestore.adapters.engines import engine_of
 from statestore.adapters.identifiers import stored_category, stored_name
-from statestore.adapters.langgraph.sessions import engine_of
 from statestore.engine import Change, DeleteDocument, DocumentQuery, PreconditionFailed, PutDocument, Requires
 from statestore.errors import CorruptDocument
 from statestore.jsontext import json_text, pretty

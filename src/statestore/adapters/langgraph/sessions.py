@@ -10,11 +10,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from statestore.adapters.engines import engine_of
 from statestore.adapters.identifiers import birth_metadata, stored_id
 from statestore.engine import (
     ChangeSession,
     DeleteSession,
-    Engine,
     NewRecord,
     NewSession,
     Outcome,
@@ -28,11 +28,6 @@ from statestore.store.async_store import AsyncStateStore
 from statestore.store.saving import new_record
 from statestore.stored import StoredSession
 from statestore.timestamps import now_text
-
-
-def engine_of(store: AsyncStateStore) -> Engine:
-    """The engine under a store."""
-    return store._engine  # pyright: ignore[reportPrivateUsage] - the saver needs ranges and versions
 
 
 class ThreadSession(Struct, frozen=True):

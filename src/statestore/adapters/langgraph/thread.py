@@ -14,11 +14,12 @@ import msgspec
 from langchain_core.messages import BaseMessage
 from msgspec import UNSET
 
+from statestore.adapters.engines import engine_of
 from statestore.adapters.langgraph.ahead import Ahead
 from statestore.adapters.langgraph.conversation import message_in
 from statestore.adapters.langgraph.lists import Element, elements_of, list_note
 from statestore.adapters.langgraph.notes import CheckpointNote, Line
-from statestore.adapters.langgraph.sessions import ThreadSession, engine_of
+from statestore.adapters.langgraph.sessions import ThreadSession
 from statestore.adapters.langgraph.values import ValueCodec
 from statestore.adapters.langgraph.view import Elements, Kept, View
 from statestore.engine import NewRecord

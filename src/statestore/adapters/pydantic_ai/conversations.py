@@ -11,9 +11,9 @@ from msgspec import Struct
 from pydantic_ai.conversation_store import ConversationEntry, ConversationRecord, ConversationStore
 
 from statestore.adapters.access import Access, Target
+from statestore.adapters.engines import engine_of
 from statestore.adapters.identifiers import stored_id
 from statestore.adapters.pydantic_ai.deleting import delete
-from statestore.adapters.pydantic_ai.engines import engine_of
 from statestore.adapters.pydantic_ai.finding import Finder
 from statestore.adapters.pydantic_ai.histories import history
 from statestore.adapters.pydantic_ai.kept import Kept, held_in, record_in

@@ -6,8 +6,8 @@ from typing import Final
 
 from pydantic_ai.conversation_store import ConversationConflict
 
+from statestore.adapters.engines import committed, engine_of
 from statestore.adapters.identifiers import stored_id
-from statestore.adapters.pydantic_ai.engines import committed, engine_of
 from statestore.adapters.pydantic_ai.entries import entries_in
 from statestore.adapters.pydantic_ai.finding import Finder
 from statestore.adapters.pydantic_ai.kept import FORKS, Held, held_in

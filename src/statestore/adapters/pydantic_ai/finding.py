@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from statestore.adapters.pydantic_ai.engines import engine_of
+from statestore.adapters.engines import engine_of
 from statestore.adapters.pydantic_ai.entries import entries_in
 from statestore.store.async_store import AsyncStateStore
 

@@ -8,7 +8,7 @@ from typing import Final
 from pydantic_ai.conversation_store import ConversationEntry
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
-from statestore.adapters.pydantic_ai.engines import engine_of
+from statestore.adapters.engines import engine_of
 from statestore.adapters.pydantic_ai.entries import Entry, entries_in
 from statestore.adapters.pydantic_ai.finding import Finder
 from statestore.store.async_store import AsyncStateStore

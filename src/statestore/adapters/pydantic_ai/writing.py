@@ -7,8 +7,8 @@ from typing import Final
 
 from pydantic_ai.conversation_store import ConversationConflict, ConversationEntry, ConversationRecord
 
+from statestore.adapters.engines import committed, engine_of
 from statestore.adapters.identifiers import stored_id, stored_name
-from statestore.adapters.pydantic_ai.engines import committed, engine_of
 from statestore.adapters.pydantic_ai.entries import branch_record, records_for
 from statestore.adapters.pydantic_ai.finding import Finder
 from statestore.adapters.pydantic_ai.kept import FORKS, Held, Kept, birth_metadata_for, held_in, metadata_for

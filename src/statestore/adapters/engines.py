@@ -10,7 +10,7 @@ from statestore.store.async_store import AsyncStateStore
 
 def engine_of(store: AsyncStateStore) -> Engine:
     """The engine under a store."""
-    return store._engine  # pyright: ignore[reportPrivateUsage] - a session and its states change in one commit
+    return store._engine  # pyright: ignore[reportPrivateUsage] - this function is the way in
 
 
 async def committed(store: AsyncStateStore, changes: Sequence[Change]) -> list[Outcome] | None:
