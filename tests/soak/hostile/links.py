@@ -33,7 +33,8 @@ IN_A_DIRECTORY: Final = (
     *(f"{OWN}/journal", f"{OWN}/index.db", f"{OWN}/index.db-wal", f"{OWN}/index.db-shm"),
     *(f"{OWN}/changes.db", f"{OWN}/changes.db-wal", f"{OWN}/changes.db-shm", f"{OWN}/Names-\u00c9"),
 )
-OF_A_DATABASE: Final = ("state.db", *(f"state.db{suffix}" for suffix in ("-wal", "-shm", "-gate", "-turn", "-journal")))
+OF_A_DATABASE: Final = tuple(f"state.db{suffix}" for suffix in ("-wal", "-shm", "-gate", "-turn", "-journal"))
+"""Not the database itself: SQLite follows a link there, and a link that comes in the instant of opening leads out."""
 OPENED_BY_SQLITE: Final = frozenset(
     f"{name}{suffix}" for name in ("state.db", "index.db", "changes.db") for suffix in ("", "-wal", "-shm", "-journal")
 )
