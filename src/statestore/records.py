@@ -98,8 +98,7 @@ def _with_extra(record: _Record, extra: Mapping[str, Any]) -> Any:
     taken = _known_fields(type(record)).intersection(extra)
     if taken:
         raise InvalidValue(f"extra: a record has a field {min(taken)!r} of its own")
-    added = json_text(dict(extra), "extra")
-    return _codec_of(kind_of(cast("Record", record))).verbatim(_encode(record)[:-1] + b"," + added[1:])
+    return with_fields(cast("Record", record), json_text(dict(extra), "extra"))
 
 
 def _stamp(timestamp: datetime | None) -> str:
@@ -325,6 +324,11 @@ def decode_pieces(pieces: RecordPieces) -> DecodedRecords:
     return DecodedRecords(
         _USERS.decode_pieces(pieces.users), _AGENTS.decode_pieces(pieces.agents), _EVENTS.decode_pieces(pieces.events)
     )
+
+
+def with_fields(record: Record, fields: bytes) -> Record:
+    """A record of our own with more fields than its own: a JSON object that is known to be one, and not empty."""
+    return _codec_of(kind_of(record)).verbatim(_encode(record)[:-1] + b"," + fields[1:])
 
 
 def decode_body(kind: str, body: bytes) -> Record:

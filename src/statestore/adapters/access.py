@@ -10,7 +10,8 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, Literal, TypeVar
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
 
 from statestore.errors import InvalidValue, NotSupported, StoreClosed
 from statestore.host import step
@@ -120,6 +121,24 @@ class Access:
     def _check_is_open(self) -> None:
         if self._is_closed:
             raise StoreClosed(f"{self._target} was closed")
+
+
+class ClosesItsStore:
+    """An adapter for event loops, which is closed with what it opened: ``async with`` does it, too."""
+
+    _access: Access
+
+    async def close(self) -> None:
+        """Close the store, if it was opened here."""
+        await self._access.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

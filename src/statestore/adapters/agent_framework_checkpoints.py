@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Struct
 
-from statestore.adapters.access import Access, Target
+from statestore.adapters.access import Access, ClosesItsStore, Target
 from statestore.adapters.agent_framework_items import NAME
 from statestore.adapters.identifiers import is_shortened, original_name, stored_category, stored_name
 from statestore.adapters.requirements import check_version, unavailable
@@ -27,9 +27,6 @@ except ImportError as error:
     raise unavailable("agent-framework") from error
 check_version("agent-framework")
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
 __all__ = ["StateStoreCheckpointStorage"]
 
 _BY_ID: Final = stored_category(NAME, "checkpoint-ids")
@@ -42,7 +39,7 @@ class _Place(Struct):
     name: str
 
 
-class StateStoreCheckpointStorage:
+class StateStoreCheckpointStorage(ClosesItsStore):
     """A `CheckpointStorage`: checkpoints of workflows, by their ids.
 
     ``store`` is an open `AsyncStateStore` (or a `StateStore`, which is used in threads), or a URL or path: then it is
@@ -131,18 +128,6 @@ class StateStoreCheckpointStorage:
             elif (checkpoint := await self._readable(category, name)) is not None:
                 ids.append(checkpoint.checkpoint_id)
         return ids
-
-    async def close(self) -> None:
-        """Close the store, if it was opened here."""
-        await self._access.aclose()
-
-    async def __aenter__(self) -> StateStoreCheckpointStorage:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def _readable(self, category: str, name: str) -> WorkflowCheckpoint | None:
         try:

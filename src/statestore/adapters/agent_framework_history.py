@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from statestore.adapters.access import Access, Target
+from statestore.adapters.access import Access, ClosesItsStore, Target
 from statestore.adapters.agent_framework_items import NAME, records_of
 from statestore.adapters.agent_framework_replays import what_is_new
 from statestore.adapters.conversations import Conversation
@@ -21,15 +21,12 @@ except ImportError as error:
     raise unavailable("agent-framework") from error
 check_version("agent-framework")
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
 __all__ = ["StateStoreHistoryProvider"]
 
 _MANY: Final = 100
 
 
-class StateStoreHistoryProvider(HistoryProvider):
+class StateStoreHistoryProvider(ClosesItsStore, HistoryProvider):
     """A `HistoryProvider`: the messages of conversations, each in a session of its own.
 
     ``store`` is an open `AsyncStateStore` (or a `StateStore`, which is used in threads), or a URL or path: then it is
@@ -105,18 +102,6 @@ class StateStoreHistoryProvider(HistoryProvider):
 
         if items:
             await self._access.run(add)
-
-    async def close(self) -> None:
-        """Close the store, if it was opened here."""
-        await self._access.aclose()
-
-    async def __aenter__(self) -> StateStoreHistoryProvider:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def _conversation(self, session_id: str | None) -> Conversation:
         named = "default" if session_id is None else session_id

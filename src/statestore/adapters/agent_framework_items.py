@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from statestore.adapters.items import (
     REASONING,
@@ -16,7 +16,7 @@ from statestore.adapters.items import (
     kind_for,
     user_message,
 )
-from statestore.adapters.parts import dicts_in, shown
+from statestore.adapters.parts import dicts_in, fields_in, shown
 from statestore.adapters.turns import Dialect, Message, Role, Said, ToolCall, ToolResult, Turn, json_of, messages_in
 from statestore.records import Record
 
@@ -27,7 +27,7 @@ _ROLES: Final[dict[Any, Role]] = {"user": "user", "assistant": "assistant", "sys
 
 def records_of(item: Any) -> list[Record]:
     """The records for a message: itself, and the tool calls and results in it where it has a text too."""
-    fields = _fields_of(item)
+    fields = fields_in(item)
     contents = dicts_in(fields.get("contents"))
     text = shown(contents, unseen=_UNSEEN)
     calls = [_call(content) for content in contents if content.get("type") == "function_call"]
@@ -52,10 +52,6 @@ def records_of(item: Any) -> list[Record]:
             return [event(NAME, kind_for(other), item)]
 
 
-def _fields_of(item: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", item) if isinstance(item, dict) else {}
-
-
 def _call(content: dict[str, Any]) -> dict[str, Any]:
     """A tool call, with the fields of a `ToolCall`."""
     arguments = content.get("arguments")
@@ -74,14 +70,13 @@ def _result(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _turns_of(item: Any) -> Sequence[Turn]:
-    fields = _fields_of(item)
+    fields = fields_in(item)
     role = _ROLES.get(fields.get("role"))
     turns: list[Turn] = []
     for content in dicts_in(fields.get("contents")):
         match content.get("type"):
             case "function_call":
-                call = _call(content)
-                turns.append(ToolCall(call["id"], call["name"], json_of(call["arguments"])))
+                turns.append(ToolCall.of(_call(content)))
             case "function_result":
                 turns.append(ToolResult(**_result(content)))
             case kind if role is not None and kind not in _UNSEEN:

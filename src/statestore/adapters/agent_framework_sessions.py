@@ -7,11 +7,11 @@ keeps it in its state, becomes the session's messages; the rest of the state is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import msgspec
 
-from statestore.adapters.access import Access, Target
+from statestore.adapters.access import Access, ClosesItsStore, Target
 from statestore.adapters.agent_framework_items import NAME, records_of
 from statestore.adapters.conversations import ATTEMPTS, NOTHING, Conversation, discard, extend
 from statestore.adapters.handoff import stored_items_for
@@ -28,9 +28,6 @@ except ImportError as error:
     raise unavailable("agent-framework") from error
 check_version("agent-framework")
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
 __all__ = ["StateStoreSessionStore"]
 
 _SNAPSHOT: Final = NAME
@@ -39,7 +36,7 @@ _CONVERSATION: Final = f"{NAME}:conversation"
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
-class StateStoreSessionStore(SessionStore):
+class StateStoreSessionStore(ClosesItsStore, SessionStore):
     """A `SessionStore`: snapshots of sessions under ids.
 
     ``store`` is an open `AsyncStateStore` (or a `StateStore`, which is used in threads), or a URL or path: then it is
@@ -101,18 +98,6 @@ class StateStoreSessionStore(SessionStore):
     async def delete(self, session_id: str) -> None:
         """Remove what was stored under an id, if there is anything."""
         await self._access.run(self._conversation(session_id).clear)
-
-    async def close(self) -> None:
-        """Close the store, if it was opened here."""
-        await self._access.aclose()
-
-    async def __aenter__(self) -> StateStoreSessionStore:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def _conversation(self, session_id: str) -> Conversation:
         self.validate_session_id(session_id)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from types import TracebackType
 from typing import Any, Final, cast
 
-from statestore.adapters.access import Access, Target
+from statestore.adapters.access import Access, ClosesItsStore, Target
 from statestore.adapters.claude_agent_sdk_items import NAME, records_of
 from statestore.adapters.claude_agent_sdk_summaries import Folded, SummaryCache
 from statestore.adapters.conversations import ATTEMPTS, Conversation
@@ -46,7 +45,7 @@ _MAX_KEY_BYTES: Final = 400
 """A ``uuid`` that is longer is no key of ours; its hash is."""
 
 
-class StateStoreSessions(SessionStore):
+class StateStoreSessions(ClosesItsStore, SessionStore):
     """A `SessionStore` of the SDK, with all of its optional methods.
 
     ``store`` is an open `AsyncStateStore` (or a `StateStore`, which is used in threads), or a URL or path: then it is
@@ -144,18 +143,6 @@ class StateStoreSessions(SessionStore):
             return [part[2] for part in parts if part[:2] == (key["session_id"], key["project_key"]) and len(part) == 3]
 
         return await self._access.run(find)
-
-    async def close(self) -> None:
-        """Close the store, if it was opened here."""
-        await self._access.aclose()
-
-    async def __aenter__(self) -> StateStoreSessions:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def _sessions(self, store: AsyncStateStore) -> SessionClearer:
         return store if self._user_id is None else store.for_user(self._user_id)

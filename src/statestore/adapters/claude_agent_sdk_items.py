@@ -7,7 +7,7 @@ API has it, whose content is a text or a list of blocks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 from uuid import NAMESPACE_OID, uuid5
 
 from statestore.adapters.items import (
@@ -21,7 +21,7 @@ from statestore.adapters.items import (
     kind_for,
     user_message,
 )
-from statestore.adapters.parts import dicts_in, shown
+from statestore.adapters.parts import dicts_in, fields_in, shown
 from statestore.adapters.turns import Dialect, Message, Said, ToolCall, ToolResult, Turn, json_of, messages_in
 from statestore.records import Record
 
@@ -34,7 +34,7 @@ def records_of(entry: Any) -> list[Record]:
     content = _content_of(entry)
     text = shown(content, unseen=_UNSEEN)
     blocks = dicts_in(content)
-    match _fields_of(entry).get("type"):
+    match fields_in(entry).get("type"):
         case "user" if _is_meta(entry):
             return [event(NAME, SYSTEM, entry)]
         case "user":
@@ -53,17 +53,13 @@ def records_of(entry: Any) -> list[Record]:
             return [event(NAME, kind_for(other), entry)]
 
 
-def _fields_of(entry: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
-
-
 def _content_of(entry: Any) -> Any:
-    return _fields_of(_fields_of(entry).get("message")).get("content")
+    return fields_in(fields_in(entry).get("message")).get("content")
 
 
 def _is_meta(entry: Any) -> bool:
     """Whether an entry has the user's role, but is not what the user said."""
-    fields = _fields_of(entry)
+    fields = fields_in(entry)
     return fields.get("isMeta") is True or fields.get("isCompactSummary") is True
 
 
@@ -84,7 +80,7 @@ def _result(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _turns_of(entry: Any) -> Sequence[Turn]:
-    role, content = _fields_of(entry).get("type"), _content_of(entry)
+    role, content = fields_in(entry).get("type"), _content_of(entry)
     if role not in ("user", "assistant") or _is_meta(entry):
         return ()
     if isinstance(content, str):
@@ -95,8 +91,7 @@ def _turns_of(entry: Any) -> Sequence[Turn]:
 def _turns_in(role: Any, block: dict[str, Any]) -> Sequence[Turn]:
     match block.get("type"):
         case "tool_use":
-            call = _call(block)
-            return (ToolCall(call["id"], call["name"], json_of(call["arguments"])),)
+            return (ToolCall.of(_call(block)),)
         case "tool_result":
             return (ToolResult(**_result(block)),)
         case kind:

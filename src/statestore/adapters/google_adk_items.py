@@ -7,12 +7,12 @@ function calls and responses, data), and actions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
 from statestore.adapters.items import REASONING, TOOL_CALL, TOOL_RESULT, agent_response, aside, event, user_message
-from statestore.adapters.parts import dicts_in
+from statestore.adapters.parts import dicts_in, fields_in
 from statestore.adapters.turns import Dialect, Message, Role, Said, ToolCall, ToolResult, Turn, json_of, messages_in
 from statestore.records import Record
 
@@ -35,7 +35,7 @@ _ACTIONS: Final = {
 
 def records_of(item: Any) -> list[Record]:
     """The records for an event: what was said, or what happened; calls that came with a text follow it as asides."""
-    fields = _fields(item)
+    fields = fields_in(item)
     parts = _parts_of(fields)
     said = _said_in(fields, parts)
     calls = [part["function_call"] for part in parts if "function_call" in part]
@@ -55,7 +55,7 @@ def _kind_of(fields: dict[str, Any], parts: Sequence[dict[str, Any]]) -> str:
         return "error"
     if any(part.get("thought") for part in parts):
         return REASONING
-    actions = _fields(fields.get("actions"))
+    actions = fields_in(fields.get("actions"))
     for name, kind in _ACTIONS.items():
         if actions.get(name):
             return kind
@@ -66,7 +66,7 @@ def _said_in(fields: dict[str, Any], parts: Sequence[dict[str, Any]]) -> str:
     """What there is to read: the parts, each on lines of its own, or what was heard or spoken."""
     shown = [text for text in map(_shown, parts) if text]
     if not shown:
-        heard = _fields(fields.get("input_transcription")) or _fields(fields.get("output_transcription"))
+        heard = fields_in(fields.get("input_transcription")) or fields_in(fields.get("output_transcription"))
         return _text(heard.get("text"))
     return "\n".join(shown)
 
@@ -78,26 +78,26 @@ def _shown(part: dict[str, Any]) -> str:
     if "text" in part:
         return _text(part["text"])
     if "executable_code" in part:
-        return f"```\n{_text(_fields(part['executable_code']).get('code'))}\n```"
+        return f"```\n{_text(fields_in(part['executable_code']).get('code'))}\n```"
     if "code_execution_result" in part:
-        return f"```\n{_text(_fields(part['code_execution_result']).get('output'))}\n```"
+        return f"```\n{_text(fields_in(part['code_execution_result']).get('output'))}\n```"
     for name in ("inline_data", "file_data"):
         if name in part:
-            data = _fields(part[name])
+            data = fields_in(part[name])
             return f"[{_text(data.get('display_name')) or _text(data.get('mime_type')) or name}]"
     return ""
 
 
 def _turns_of(item: Any) -> Sequence[Turn]:
-    fields = _fields(item)
+    fields = fields_in(item)
     role = _role_of(fields)
     turns: list[Turn] = []
     for part in _parts_of(fields):
         if "function_call" in part:
-            call = _fields(part["function_call"])
+            call = fields_in(part["function_call"])
             turns.append(ToolCall(_text(call.get("id")), _text(call.get("name")), json_of(call.get("args") or {})))
         elif "function_response" in part:
-            result = _fields(part["function_response"])
+            result = fields_in(part["function_response"])
             output = _output_of(result.get("response"))
             turns.append(ToolResult(_text(result.get("id")), json_of(output), _text(result.get("name")) or None))
         elif text := _shown(part):
@@ -113,7 +113,7 @@ def _turns_of(item: Any) -> Sequence[Turn]:
 
 def _output_of(response: Any) -> Any:
     """What a tool gave back: ADK wraps what is no object as ``{"result": …}``."""
-    fields = _fields(response)
+    fields = fields_in(response)
     return next(iter(fields.values())) if list(fields) in (["result"], ["output"]) else response
 
 
@@ -173,11 +173,7 @@ def _role_of(fields: dict[str, Any]) -> Role:
 
 
 def _parts_of(fields: dict[str, Any]) -> list[dict[str, Any]]:
-    return dicts_in(_fields(fields.get("content")).get("parts"))
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return dicts_in(fields_in(fields.get("content")).get("parts"))
 
 
 def _text(value: Any) -> str:

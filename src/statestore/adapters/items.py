@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final, cast
 
 import msgspec
@@ -24,7 +24,7 @@ from msgspec.structs import force_setattr
 
 from statestore.errors import InvalidValue
 from statestore.jsontext import MAX_DEPTH, json_text
-from statestore.records import AGENT, USER, AgentResponse, Event, Record, UserMessage, body_of, decode_body, kind_of
+from statestore.records import AGENT, USER, AgentResponse, Event, Record, UserMessage, body_of, with_fields
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
@@ -42,22 +42,22 @@ def user_message(framework: str, text: str, item: Any, **notes: Any) -> Record:
 
     ``notes`` are further fields of the record, for what an adapter must know that the item does not tell.
     """
-    return _beside(UserMessage(text), {framework: item, **notes})
+    return with_fields(UserMessage(text), _json_of({framework: item, **notes}))
 
 
 def agent_response(framework: str, text: str, item: Any, **notes: Any) -> Record:
     """What the agent answered, with the item beside it."""
-    return _beside(AgentResponse(text), {framework: item, **notes})
+    return with_fields(AgentResponse(text), _json_of({framework: item, **notes}))
 
 
 def event(framework: str, kind: str, item: Any, **notes: Any) -> Record:
     """Anything else: the event's data are the item."""
-    return _beside(_event(kind, item), {framework: True, **notes})
+    return with_fields(_event(kind, item), _json_of({framework: True, **notes}))
 
 
 def aside(framework: str, kind: str, data: Any, **notes: Any) -> Record:
     """Something that the item before it holds too, for people to see; no item of its own."""
-    return _beside(_event(kind, data), {framework: False, **notes})
+    return with_fields(_event(kind, data), _json_of({framework: False, **notes}))
 
 
 def kind_for(name: Any) -> str:
@@ -72,22 +72,6 @@ def _event(kind: str, data: Any) -> Event:
     record = Event(kind)
     force_setattr(record, "data_json", Raw(_json_of(data)))
     return record
-
-
-def _beside(record: Record, fields: dict[str, Any]) -> Record:
-    """The record with more fields. (The ``extra=`` of records does the same with more checks, and slower.)"""
-    body = body_of(record)[:-1] + b"," + _json_of(fields)[1:]
-    held = _holder_of(type(record)).decode(body)
-    force_setattr(held, "body", Raw(body))
-    return held
-
-
-@cache
-def _holder_of(type: type[Record]) -> msgspec.json.Decoder[Any]:
-    """What decodes records of a type into the one that holds more than its own fields."""
-    sample: dict[Any, Record] = {UserMessage: UserMessage(""), AgentResponse: AgentResponse(""), Event: Event("sample")}
-    plain = sample[type]
-    return msgspec.json.Decoder(decode_body(kind_of(plain), body_of(plain)[:-1] + b',"more":0}').__class__)
 
 
 def _json_of(value: Any) -> bytes:

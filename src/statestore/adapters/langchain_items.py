@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from statestore.adapters.items import (
     SYSTEM,
@@ -15,8 +15,8 @@ from statestore.adapters.items import (
     kind_for,
     user_message,
 )
-from statestore.adapters.parts import dicts_in, shown
-from statestore.adapters.turns import Dialect, Message, Role, Said, ToolCall, ToolResult, Turn, json_of, messages_in
+from statestore.adapters.parts import dicts_in, fields_in, shown
+from statestore.adapters.turns import Dialect, Message, Role, Said, ToolCall, ToolResult, Turn, messages_in
 from statestore.records import Record
 
 NAME: Final = "langchain"
@@ -28,7 +28,7 @@ _CHUNKS: Final = {f"{name}MessageChunk": name.lower() for name in ("Human", "AI"
 
 def records_of(item: dict[str, Any]) -> list[Record]:
     """The records for a message: itself, and its tool calls where it has a text too."""
-    data = _data_of(item)
+    data = fields_in(item.get("data"))
     text, calls = shown(data.get("content"), unseen=_UNSEEN), _calls_in(data)
     match _type_of(item):
         case "human":
@@ -43,11 +43,6 @@ def records_of(item: dict[str, Any]) -> list[Record]:
             return [event(NAME, SYSTEM, item)]
         case other:
             return [event(NAME, kind_for(other), item)]
-
-
-def _data_of(item: dict[str, Any]) -> dict[str, Any]:
-    data = item.get("data")
-    return cast("dict[str, Any]", data) if isinstance(data, dict) else {}
 
 
 def _type_of(item: dict[str, Any]) -> str:
@@ -65,7 +60,7 @@ def _calls_in(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _turns_of(item: Any) -> Sequence[Turn]:
-    data, named = _data_of(item), _type_of(item)
+    data, named = fields_in(item.get("data")), _type_of(item)
     text = shown(data.get("content"), unseen=_UNSEEN)
     if named in ("tool", "function"):
         return (ToolResult(str(data.get("tool_call_id") or ""), text, data.get("name")),)
@@ -74,7 +69,7 @@ def _turns_of(item: Any) -> Sequence[Turn]:
         return (Said(_ROLES.get(role, "user" if role == "user" else "assistant"), text),)
     if named not in _ROLES:
         return ()
-    calls = [ToolCall(call["id"], call["name"], json_of(call["arguments"])) for call in _calls_in(data)]
+    calls = [ToolCall.of(call) for call in _calls_in(data)]
     return (*((Said(_ROLES[named], text),) if text or not calls else ()), *calls)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from statestore.adapters.items import (
     SYSTEM,
@@ -15,8 +15,8 @@ from statestore.adapters.items import (
     kind_for,
     user_message,
 )
-from statestore.adapters.parts import dicts_in, shown
-from statestore.adapters.turns import Dialect, Message, Role, Said, ToolCall, ToolResult, Turn, json_of, messages_in
+from statestore.adapters.parts import dicts_in, fields_in, shown
+from statestore.adapters.turns import Dialect, Message, Role, Said, ToolCall, ToolResult, Turn, messages_in
 from statestore.records import Record
 
 NAME: Final = "llama-index"
@@ -65,7 +65,11 @@ def _calls_in(item: dict[str, Any]) -> list[dict[str, Any]]:
             }
             for block in blocks
         ]
-    called = [(call, call["function"]) for call in dicts_in(_beside(item).get("tool_calls")) if _is_call(call)]
+    called = [
+        (call, call["function"])
+        for call in dicts_in(fields_in(item.get("additional_kwargs")).get("tool_calls"))
+        if _is_call(call)
+    ]
     return [
         {
             "id": str(call.get("id") or ""),
@@ -80,20 +84,15 @@ def _is_call(call: dict[str, Any]) -> bool:
     return isinstance(call.get("function"), dict)
 
 
-def _beside(item: dict[str, Any]) -> dict[str, Any]:
-    fields = item.get("additional_kwargs")
-    return cast("dict[str, Any]", fields) if isinstance(fields, dict) else {}
-
-
 def _turns_of(item: Any) -> Sequence[Turn]:
     role = str(item.get("role", "user"))
     text = _text_in(item)
     if role in ("tool", "function"):
-        fields = _beside(item)
+        fields = fields_in(item.get("additional_kwargs"))
         return (ToolResult(str(fields.get("tool_call_id") or ""), text, fields.get("name")),)
     if role not in _ROLES:
         return ()
-    calls = [ToolCall(call["id"], call["name"], json_of(call["arguments"])) for call in _calls_in(item)]
+    calls = [ToolCall.of(call) for call in _calls_in(item)]
     return (*((Said(_ROLES[role], text),) if text or not calls else ()), *calls)
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from statestore.adapters.access import Access, Target
+from statestore.adapters.access import Access, ClosesItsStore, Target
 from statestore.adapters.conversations import NOTHING, Conversation
 from statestore.adapters.openai_agents_items import NAME, record_of
 from statestore.adapters.requirements import check_version, unavailable
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["StateStoreSession"]
 
 
-class StateStoreSession:
+class StateStoreSession(ClosesItsStore):
     """A `Session` of the SDK: one conversation, kept in a statestore.
 
     ``store`` is an open `AsyncStateStore` (or a `StateStore`, which is used in threads), or a URL or path: then it is
@@ -71,18 +70,6 @@ class StateStoreSession:
     async def clear_session(self) -> None:
         """Remove the session with all its items."""
         await self._access.run(self._conversation.clear)
-
-    async def close(self) -> None:
-        """Close the store, if it was opened here."""
-        await self._access.aclose()
-
-    async def __aenter__(self) -> StateStoreSession:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def _limit(self) -> int | None:
         return None if self.session_settings is None else self.session_settings.limit

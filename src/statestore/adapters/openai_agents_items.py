@@ -6,7 +6,7 @@ A message has a role and a content, the rest has a type: https://platform.openai
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from statestore.adapters.items import (
     REASONING,
@@ -18,7 +18,7 @@ from statestore.adapters.items import (
     kind_for,
     user_message,
 )
-from statestore.adapters.parts import shown
+from statestore.adapters.parts import fields_in, shown
 from statestore.adapters.turns import Dialect, Role, Said, ToolCall, ToolResult, Turn, json_of
 from statestore.records import Record
 
@@ -35,7 +35,7 @@ _ROLES: Final[dict[Any, Role]] = {"user": "user", "assistant": "assistant", "sys
 
 def record_of(item: Any) -> Record:
     """The record for an item. `InvalidValue` if it is not JSON, as the SDK's own sessions would refuse it."""
-    fields = _fields_of(item)
+    fields = fields_in(item)
     role = _role_of(fields)
     if role == "user":
         return user_message(NAME, shown(fields.get("content")), item)
@@ -47,10 +47,6 @@ def record_of(item: Any) -> Record:
     return event(NAME, _KINDS[named] if isinstance(named, str) and named in _KINDS else kind_for(named), item)
 
 
-def _fields_of(item: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", item) if isinstance(item, dict) else {}
-
-
 def _role_of(fields: dict[str, Any]) -> Role | None:
     role = fields.get("role")
     if fields.get("type", "message") != "message" or "content" not in fields or not isinstance(role, str):
@@ -59,7 +55,7 @@ def _role_of(fields: dict[str, Any]) -> Role | None:
 
 
 def _turns_of(item: Any) -> Sequence[Turn]:
-    fields = _fields_of(item)
+    fields = fields_in(item)
     role = _role_of(fields)
     if role is not None:
         return (Said(role, shown(fields["content"])),)

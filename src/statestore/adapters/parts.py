@@ -23,7 +23,7 @@ def shown(content: Any, *, type_field: str = "type", unseen: Collection[str] = (
 def _part_shown(part: Any, type_field: str, unseen: Collection[str]) -> str | None:
     if isinstance(part, str):
         return part
-    fields = cast("dict[str, Any]", part) if isinstance(part, dict) else {}
+    fields = fields_in(part)
     named = str(fields.get(type_field, "part"))
     if named in unseen:
         return None
@@ -31,6 +31,11 @@ def _part_shown(part: Any, type_field: str, unseen: Collection[str]) -> str | No
         if isinstance(fields.get(name), str):
             return fields[name]
     return f"[{named.removeprefix('input_')}]"
+
+
+def fields_in(value: Any) -> dict[str, Any]:
+    """The fields of a JSON object; none, if it is no object."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def dicts_in(value: Any) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from statestore.adapters.items import (
     kind_for,
     user_message,
 )
-from statestore.adapters.parts import dicts_in
+from statestore.adapters.parts import dicts_in, fields_in
 from statestore.adapters.turns import Dialect, Message, Said, ToolCall, ToolResult, Turn, json_of, messages_in
 from statestore.records import Record
 
@@ -46,7 +46,7 @@ _RANKS: Final = (TOOL_CALL, TOOL_RESULT, REASONING, SYSTEM)
 
 def records_of(item: Any, **notes: Any) -> list[Record]:
     """The records for a message: what was said, or what happened; what came with a text follows it as asides."""
-    fields = _fields(item)
+    fields = fields_in(item)
     parts = dicts_in(fields.get("parts"))
     kinds = [_kind_of(part) for part in parts]
     is_response = fields.get("kind") == "response"
@@ -80,7 +80,7 @@ def _content_shown(content: Any) -> str:
     """A text, or the name of what is none."""
     if isinstance(content, str):
         return content
-    fields = _fields(content)
+    fields = fields_in(content)
     if isinstance(fields.get("content"), str):
         return fields["content"]
     named = fields.get("media_type") or fields.get("kind")
@@ -88,7 +88,7 @@ def _content_shown(content: Any) -> str:
 
 
 def _turns_of(item: Any) -> Sequence[Turn]:
-    fields = _fields(item)
+    fields = fields_in(item)
     role = "assistant" if fields.get("kind") == "response" else "user"
     turns: list[Turn] = []
     for part in dicts_in(fields.get("parts")):
@@ -153,10 +153,6 @@ def _loaded(items: list[Any]) -> list[Any]:
     from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415 - the framework is needed only here
 
     return ModelMessagesTypeAdapter.validate_json(msgspec.json.encode(items))
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str:

@@ -7,7 +7,7 @@ A message has a role and a list of content blocks; what a block is, its only key
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from statestore.adapters.items import (
     REASONING,
@@ -20,7 +20,7 @@ from statestore.adapters.items import (
     kind_for,
     user_message,
 )
-from statestore.adapters.parts import dicts_in
+from statestore.adapters.parts import dicts_in, fields_in
 from statestore.adapters.turns import Dialect, Message, Said, ToolCall, ToolResult, Turn, json_of, messages_in
 from statestore.records import Record
 
@@ -58,9 +58,8 @@ def records_of(item: Any, agent_id: str | None = None) -> list[Record]:
 
 def _message_in(item: Any) -> dict[str, Any]:
     """The message that counts: what it was redacted to, if it was."""
-    stored = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
-    message = stored.get("redact_message") or stored.get("message")
-    return cast("dict[str, Any]", message) if isinstance(message, dict) else {}
+    stored = fields_in(item)
+    return fields_in(stored.get("redact_message") or stored.get("message"))
 
 
 def _text_of(blocks: Sequence[dict[str, Any]]) -> str:
@@ -106,8 +105,7 @@ def _turns_of(item: Any) -> Sequence[Turn]:
     turns: list[Turn] = []
     for block in dicts_in(message.get("content")):
         if isinstance(block.get("toolUse"), dict):
-            call = _call(block["toolUse"])
-            turns.append(ToolCall(call["id"], call["name"], json_of(call["arguments"])))
+            turns.append(ToolCall.of(_call(block["toolUse"])))
         elif isinstance(block.get("toolResult"), dict):
             turns.append(ToolResult(**_result(block["toolResult"])))
         elif (text := _shown(block)) is not None:

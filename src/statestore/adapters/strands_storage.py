@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from statestore.adapters.access import Access, Target, Work
+from statestore.adapters.access import Access, ClosesItsStore, Target, Work
 from statestore.adapters.identifiers import category_parts, is_shortened, original_name, stored_category, stored_name
 from statestore.adapters.requirements import check_version, unavailable
 from statestore.errors import StateStoreError
@@ -30,7 +30,7 @@ T = TypeVar("T")
 ROOT: Final = "strands"
 
 
-class StateStoreStorage:
+class StateStoreStorage(ClosesItsStore):
     """A `Storage`: bytes under keys.
 
     ``store`` is an open `AsyncStateStore` (or a `StateStore`, which is used in threads), or a URL or path: then it is
@@ -92,10 +92,6 @@ class StateStoreStorage:
         except ImportError as error:
             raise StorageError("this version of strands-agents has no search") from error
         return await KeywordSearchStrategy().search(self, query)
-
-    async def close(self) -> None:
-        """Close the store, if it was opened here."""
-        await self._access.aclose()
 
     async def _run(self, what: str, work: Work[T]) -> T:
         try:

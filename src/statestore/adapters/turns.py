@@ -6,7 +6,7 @@ It is what one framework's items are turned into before they become another's. T
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -30,6 +30,11 @@ class ToolCall(Struct, frozen=True, tag=True):
     id: str
     name: str
     arguments: str
+
+    @classmethod
+    def of(cls, shown: Mapping[str, Any]) -> ToolCall:
+        """The call that an aside shows, whose arguments may be of any kind."""
+        return cls(shown["id"], shown["name"], json_of(shown["arguments"]))
 
     @property
     def arguments_by_name(self) -> dict[str, Any]:

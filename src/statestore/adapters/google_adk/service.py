@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -14,7 +13,7 @@ from google.adk.sessions.base_session_service import BaseSessionService, GetSess
 from google.adk.sessions.session import Session
 from typing_extensions import override
 
-from statestore.adapters.access import Access, Target
+from statestore.adapters.access import Access, ClosesItsStore, Target
 from statestore.adapters.google_adk import loading
 from statestore.adapters.google_adk.appending import Appending, StaleWhen
 from statestore.adapters.google_adk.listing import Listing, SessionPage
@@ -24,7 +23,7 @@ from statestore.adapters.google_adk.shared import change_shared, read_shared
 from statestore.errors import InvalidValue
 
 
-class StateStoreSessionService(BaseSessionService):
+class StateStoreSessionService(ClosesItsStore, BaseSessionService):
     """Sessions of ADK, kept in a statestore.
 
     ``store`` is an open `AsyncStateStore` (or a `StateStore`, which is used in threads), or a URL or path: then it is
@@ -113,18 +112,6 @@ class StateStoreSessionService(BaseSessionService):
                 await super().append_event(session=session, event=event)
                 note_seen(session, seen)
         return event
-
-    async def close(self) -> None:
-        """Close the store, if it was opened here."""
-        await self._access.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def _turn(self, session: Session) -> asyncio.Lock:
         """Tasks that append through one session object take turns, so that none is stale because of another."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from msgspec import Struct
 from pydantic_ai.conversation_store import ConversationEntry, ConversationRecord, ConversationStore
 
-from statestore.adapters.access import Access, Target
+from statestore.adapters.access import Access, ClosesItsStore, Target
 from statestore.adapters.engines import engine_of
 from statestore.adapters.identifiers import stored_id
 from statestore.adapters.pydantic_ai.deleting import delete
@@ -33,7 +32,7 @@ class _Known(Struct, frozen=True, gc=False):
     kept: Kept | None
 
 
-class StateStoreConversations(ConversationStore):
+class StateStoreConversations(ClosesItsStore, ConversationStore):
     """Conversations of Pydantic AI, kept in a statestore: durable, shared by processes, readable by people.
 
     ``store`` is an open `AsyncStateStore` (or a `StateStore`, which is used in threads), or a URL or path: then it is
@@ -131,15 +130,3 @@ class StateStoreConversations(ConversationStore):
         if head_id is None or limit == 0:
             return []
         return await self._access.run(lambda store: history(store, self._finder, head_id, limit))
-
-    async def close(self) -> None:
-        """Close the store, if it was opened here."""
-        await self._access.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
