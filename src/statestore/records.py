@@ -28,8 +28,8 @@ class _Checked(type(Struct)):
     """Lets a record class check and convert what it is called with, while decoding stays in C."""
 
     def __call__(cls, *args: Any, extra: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
-        build = cast("Any", cls)._fields_of
-        record = super().__call__(*build(*args, **kwargs))
+        fields: tuple[object, ...] = cls._fields_of(*args, **kwargs)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+        record = super().__call__(*fields)
         return _with_extra(record, extra) if extra else record
 
 

@@ -115,8 +115,9 @@ class Records:
     def decoded(self) -> DecodedRecords:
         """The records as objects; the lists are the same ones at every call."""
         if self._decoded is None:
-            self._decoded = decode_arrays(self.arrays) if self._pieces is None else decode_pieces(self._pieces)
-            self._check_counts(self._decoded)
+            decoded = decode_arrays(self.arrays) if self._pieces is None else decode_pieces(self._pieces)
+            self._check_counts(decoded)
+            self._decoded = decoded
         return self._decoded
 
     def _check_counts(self, decoded: DecodedRecords) -> None:

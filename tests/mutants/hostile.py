@@ -47,8 +47,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the turns of writers are noted in somebody's file",
         "engines/sqlite/turns.py",
-        "if os.fstat(turn).st_nlink <= 1:",
-        "if True:",
+        "self._is_ours_alone = os.fstat(self._turn).st_nlink <= 1",
+        "self._is_ours_alone = True",
         f"{HOSTILE}::test_the_turns_of_writers_are_not_noted_in_a_file_that_has_another_name",
     ),
     Mutant(

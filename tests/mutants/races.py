@@ -124,10 +124,10 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "sqlite: batches of a group are judged by what was before the group",
         "engines/sqlite/writing.py",
-        "            return Present(header.version, header.user_id, header.created) if header else None",
+        "            return self._header(item[1])",
         '            seen = vars(self).setdefault("_seen", {})\n'
-        "            there = Present(header.version, header.user_id, header.created) if header else None\n"
-        "            return seen.setdefault(item, there)",
+        "            there = self._header(item[1])\n"
+        "            return seen.setdefault(item, there and Present(there.version, there.owner, there.created))",
         f"{RACES}[sqlite]",
     ),
     Mutant(

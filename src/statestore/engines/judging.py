@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from statestore.engine import (
     Change,
@@ -21,8 +21,19 @@ from statestore.stored import Version
 Item = tuple[str, ...]
 
 
-class Present(NamedTuple):
+class Stored(Protocol):
     """What is stored under a name: its version and, for a session, its owner and when it was created."""
+
+    @property
+    def version(self) -> Version: ...
+    @property
+    def owner(self) -> str | None: ...
+    @property
+    def created(self) -> str | None: ...
+
+
+class Present(NamedTuple):
+    """The least that is known of something stored."""
 
     version: Version
     owner: str | None = None
@@ -53,7 +64,7 @@ def check_batch(batch: Sequence[Change]) -> None:
             raise InvalidValue(f"a batch cannot delete the category {item[1]!r} and change a document in it")
 
 
-def judge(batch: Sequence[Change], find: Callable[[Item], Present | None]) -> None:
+def judge(batch: Sequence[Change], find: Callable[[Item], Stored | None]) -> None:
     """Raise `PreconditionFailed`, naming every change whose preconditions do not hold."""
     failures: list[Failure] = []
     for index, change in enumerate(batch):
@@ -66,7 +77,7 @@ def judge(batch: Sequence[Change], find: Callable[[Item], Present | None]) -> No
         raise PreconditionFailed(failures)
 
 
-def _objection(change: Change, requires: Requires, present: Present | None) -> Reason | None:
+def _objection(change: Change, requires: Requires, present: Stored | None) -> Reason | None:
     if present is None:
         must_exist = requires.present or requires.version is not None
         if isinstance(change, ChangeSession) and change.create is None:

@@ -28,21 +28,21 @@ class Usage:
         self._is_open = True
 
     def __enter__(self) -> None:
-        with self._lock:
-            if not self._is_open:
-                raise StoreClosed(f"{self._url} was closed")
-            self._inside.add(get_ident())
+        self._inside.add(get_ident())  # before the look: who closes waits for whoever was let in
+        if not self._is_open:
+            self.__exit__()
+            raise StoreClosed(f"{self._url} was closed")
 
     def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside.discard(get_ident())
-            if not self._is_open:
+        self._inside.discard(get_ident())
+        if not self._is_open:
+            with self._lock:
                 self._changed.notify_all()
 
     def close(self) -> bool:
         """Let no more calls in, and wait for those under way; whether it was open before."""
         with self._lock:
-            was_open, self._is_open = self._is_open, False
+            was_open, self._is_open = self._is_open, False  # before the look: who comes now is not let in
             self._inside.discard(get_ident())
             while self._inside:
                 self._changed.wait()

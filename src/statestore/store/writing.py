@@ -105,10 +105,10 @@ class SessionWriter(SessionReader):
             raise InvalidValue("keys is a list with one key for each record, not a text")
         if keys is not None and len(keys) != len(records):
             raise InvalidValue(f"{len(records)} records but {len(keys)} keys: give one for each, or None in its place")
-        new = tuple(
+        new = [
             new_record(check_record(record), None if key is None else check_label(key, "a key", may_be_empty=False))
             for record, key in zip(records, keys or [None] * len(records), strict=True)
-        )
+        ]
         updated = now_text()
         for record in records:
             updated = later_of(updated, record.timestamp_text)
@@ -116,7 +116,7 @@ class SessionWriter(SessionReader):
             id=session_id,
             updated=updated,
             requires=Requires(present=True, owner=self._owner),
-            append=new,
+            append=tuple(new),
         )
         (outcome,) = await self._commit(change)
         return list(outcome.seqs)

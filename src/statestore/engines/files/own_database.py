@@ -17,13 +17,14 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from statestore.engines.files.directory import OWN, Directory
+from statestore.engines.forking import hold_while_forking
 
 log = logging.getLogger("statestore")
 
 _SUFFIXES: Final = ("", "-wal", "-shm")
 _making = threading.Lock()
 """Held while a file is made: closing it would drop the locks that another thread has on it by then."""
-os.register_at_fork(before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release)
+hold_while_forking(_making)
 
 
 class OwnDatabase:

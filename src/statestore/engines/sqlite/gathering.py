@@ -34,18 +34,14 @@ class Slot:
 
 
 class _Entry:
-    """What one thread wants to have made."""
+    """What a thread wants to have made that sleeps meanwhile."""
 
     __slots__ = ("slots", "wake")
 
-    def __init__(self, batches: Sequence[Batch]) -> None:
-        self.slots = [Slot(batch) for batch in batches]
+    def __init__(self, slots: list[Slot]) -> None:
+        self.slots = slots
         self.wake = threading.Lock()
         self.wake.acquire()
-
-    def is_decided(self) -> bool:
-        """Whether there is nothing left to do: results come in order, so the last one is the one to look at."""
-        return self.slots[-1].result is not None
 
     def rouse(self) -> None:
         """Have the thread look up."""
@@ -70,33 +66,43 @@ class Gathering:
 
     def commit(self, batches: Sequence[Batch]) -> list[Result]:
         """Have batches made, each wholly or not at all, together with whatever else waits."""
-        entry = _Entry(batches)
+        slots = [Slot(batch) for batch in batches]
+        while not _are_decided(slots):
+            if self._leading.locked():
+                self._wait(slots)
+            else:
+                self._lead(slots)
+        return [slot.result for slot in slots if slot.result is not None]
+
+    def _wait(self, slots: list[Slot]) -> None:
+        """Sleep until somebody has made these, or nobody leads."""
+        entry = _Entry(slots)
         self._waiting.append(entry)
         try:
-            while True:
-                if self._leading.locked():
-                    entry.wake.acquire(timeout=NAP)
-                else:
-                    self._lead(entry)
-                if entry.is_decided():
-                    break
+            while not _are_decided(slots) and self._leading.locked():
+                entry.wake.acquire(timeout=NAP)
         finally:
-            if not entry.is_decided():
+            if not _are_decided(slots):
                 with suppress(ValueError):
                     self._waiting.remove(entry)
-        return [slot.result for slot in entry.slots if slot.result is not None]
 
-    def _lead(self, own: _Entry) -> None:
-        group: list[_Entry] = []
+    def _lead(self, own: list[Slot]) -> None:
+        """Make these, and what waits; unless they were made by whoever led just before."""
+        others: list[_Entry] = []
         try:
             with self._leading:
-                if not own.is_decided():
+                if not _are_decided(own):
                     waiting = self._waiting[:]
                     del self._waiting[: len(waiting)]
-                    group = [own, *(entry for entry in waiting if entry is not own and not entry.is_decided())]
-                    self._make([slot for entry in group for slot in entry.slots])
+                    others = [entry for entry in waiting if not _are_decided(entry.slots)]
+                    self._make([*own, *(slot for entry in others for slot in entry.slots)] if others else own)
         finally:
             for entry in self._waiting[:1]:  # the next to lead; what it needs is there by now
                 entry.rouse()
-            for entry in group[1:]:
+            for entry in others:
                 entry.rouse()
+
+
+def _are_decided(slots: list[Slot]) -> bool:
+    """Whether there is nothing left to do: results come in order, so the last one is the one to look at."""
+    return slots[-1].result is not None

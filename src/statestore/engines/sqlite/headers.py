@@ -19,10 +19,10 @@ class Header:
         "next_seq",
         "number",
         "opening",
+        "owner",
         "size",
         "stored_version",
         "updated",
-        "user_id",
         "users",
         "version",
     )
@@ -31,7 +31,7 @@ class Header:
         self,
         number: int,
         session_id: str,
-        user_id: str,
+        owner: str,
         version: str,
         created: str,
         updated: str,
@@ -45,7 +45,7 @@ class Header:
     ) -> None:
         self.number = number
         self.id = session_id
-        self.user_id = user_id
+        self.owner = owner
         self.version = self.stored_version = version
         self.created = created
         self.updated = updated

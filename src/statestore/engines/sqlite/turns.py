@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from queue import SimpleQueue
 from struct import Struct
 from typing import Final
@@ -41,6 +41,7 @@ class Turnstile:
         self._path = path
         self._timeout = timeout
         self._gate = self._turn = -1
+        self._is_ours_alone = False
         self._share_ends = 0.0
         self._queue: _Queue | None = None
         self.is_fresh = True
@@ -53,6 +54,7 @@ class Turnstile:
         """Make the lock files, or find them."""
         self._gate = os.open(f"{self._path}-gate", _FLAGS, 0o600)
         self._turn = os.open(f"{self._path}-turn", _FLAGS, 0o600)
+        self._is_ours_alone = os.fstat(self._turn).st_nlink <= 1  # else it is somebody's file as well
 
     def close(self) -> None:
         """Let go of the lock files. They stay: removing one while somebody waits for it would make two turns."""
@@ -111,7 +113,7 @@ class Turnstile:
     def hand_on(self) -> None:
         """Let others write, at once or when we do not come back. Harmless if the turn was not ours."""
         if self._turn >= 0:
-            _note(self._turn, _MOMENT.pack(min(time.monotonic() + PAUSE, self._share_ends)), 0)
+            self._note(_MOMENT.pack(min(time.monotonic() + PAUSE, self._share_ends)), 0)
             fcntl.flock(self._turn, fcntl.LOCK_UN)
         if self._queue is not None:
             self._queue.hand_on()
@@ -123,8 +125,16 @@ class Turnstile:
     def begin_round(self) -> int:
         """Note that the log is written back; the new number."""
         count = (self.rounds() + 1) % 2**32
-        _note(self._turn, _COUNT.pack(count), _MOMENT.size)
+        self._note(_COUNT.pack(count), _MOMENT.size)
         return count
+
+    def _note(self, content: bytes, place: int) -> None:
+        """Write something into the lock file, for others to read."""
+        if self._is_ours_alone:
+            try:
+                os.pwrite(self._turn, content, place)
+            except OSError:
+                return  # on a full disk others wait for less or write back more: nothing is lost
 
     @contextmanager
     def turn(self) -> Generator[None]:
@@ -218,12 +228,6 @@ def _wait_for(turn: int) -> None:
             return
         time.sleep(reserved if reserved > 0 else nap)
         nap = min(nap * 1.2, LONGEST_NAP)
-
-
-def _note(turn: int, content: bytes, place: int) -> None:
-    with suppress(OSError):  # on a full disk others wait for less or write back more: nothing is lost
-        if os.fstat(turn).st_nlink <= 1:  # else it is somebody's file as well
-            os.pwrite(turn, content, place)
 
 
 def _reserved_for(turn: int) -> float:

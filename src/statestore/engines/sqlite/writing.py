@@ -29,7 +29,7 @@ from statestore.engine import (
     PreconditionFailed,
     PutDocument,
 )
-from statestore.engines.judging import Item, Present, judge
+from statestore.engines.judging import Item, Present, Stored, judge
 from statestore.engines.sqlite.headers import Header
 from statestore.engines.sqlite.places import MAX_SEQ, place_of
 from statestore.engines.sqlite.statements import SQL
@@ -81,18 +81,27 @@ class Transaction:
         self._changes: list[_ChangeRow] = []
 
     def expect(self, batches: Iterable[Sequence[Change]]) -> None:
-        """Look up all sessions that some batches name and that are not known, in one go."""
-        named = [change for batch in batches for change in batch if isinstance(change, (ChangeSession, DeleteSession))]
-        self._recall(named)
-        ids = {change.id for change in named if change.id not in self._headers}
-        if len(ids) > 1:
-            self._headers.update(dict.fromkeys(ids))
-            for row in self._execute(SQL["headers"], (msgspec.json.encode(list(ids)).decode(),)):
+        """Get ready for some batches: take what is known of their sessions, and look up all others in one go.
+
+        Writing a session shows whether it is as we know it. One that is to be deleted is looked up: nothing would show.
+        """
+        unknown: set[str] = set()
+        for batch in batches:
+            for change in batch:
+                if isinstance(change, ChangeSession) and change.id in self._known:
+                    self._headers[change.id] = self._known[change.id]
+                    self.relies_on_known = True
+                elif isinstance(change, (ChangeSession, DeleteSession)):
+                    self._known.pop(change.id, None)
+                    self._headers.pop(change.id, None)
+                    unknown.add(change.id)
+        if len(unknown) > 1:
+            self._headers.update(dict.fromkeys(unknown))
+            for row in self._execute(SQL["headers"], (msgspec.json.encode(list(unknown)).decode(),)):
                 self._headers[row[1]] = Header(*row)
 
     def make(self, batch: Sequence[Change]) -> list[Outcome]:
         """Make a batch; raises `PreconditionFailed`, and has changed nothing, if it may not be made."""
-        self._recall(batch)
         try:
             judge(batch, self._find)
         except PreconditionFailed:
@@ -100,18 +109,6 @@ class Transaction:
                 raise
             judge(batch, self._find)
         return [self._apply(change) for change in batch]
-
-    def _recall(self, changes: Iterable[Change]) -> None:
-        """Take what is known of sessions that are to be changed: writing them shows whether it is still so.
-
-        A session that is to be deleted is looked up: nothing would show it.
-        """
-        for change in changes:
-            if isinstance(change, ChangeSession) and change.id not in self._headers and change.id in self._known:
-                self._headers[change.id] = self._known[change.id]
-                self.relies_on_known = True
-            elif isinstance(change, DeleteSession):
-                self._forget((change,))
 
     def _forget(self, batch: Iterable[Change]) -> bool:
         """Have the sessions of a batch looked up, if they were only known; whether there were any."""
@@ -150,10 +147,9 @@ class Transaction:
 
     # -- looking
 
-    def _find(self, item: Item) -> Present | None:
+    def _find(self, item: Item) -> Stored | None:
         if item[0] == "session":
-            header = self._header(item[1])
-            return Present(header.version, header.user_id, header.created) if header else None
+            return self._header(item[1])
         row = self._execute(SQL["document_version"], item[1:]).fetchone()
         return Present(row[0]) if row else None
 
@@ -168,9 +164,9 @@ class Transaction:
     def _apply(self, change: Change) -> Outcome:
         if isinstance(change, ChangeSession):
             return self._change_session(change)
+        if isinstance(change, DeleteSession):
+            return self._delete_session(change.id)
         match change:
-            case DeleteSession(session_id):
-                return self._delete_session(session_id)
             case PutDocument(category, name, kind, body):
                 before, version = self._find(("document", category, name, kind)), new_version()
                 self._execute(SQL["put_document"], (category, name, kind, version, body))
@@ -300,7 +296,7 @@ class Transaction:
         self._execute_many(SQL["delete_records"], places)
         for statement in ("delete_keys", "delete_extras", "delete_sessions"):
             self._execute_many(SQL[statement], runs)
-        gone = [(header.number, None, None, None, None, header.id, header.user_id) for header in doomed]
+        gone = [(header.number, None, None, None, None, header.id, header.owner) for header in doomed]
         self._note_changes(gone)
 
     def _note_changes(self, rows: Sequence[_ChangeRow]) -> None:
