@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
+from statestore.bridge.threads import started
 from statestore.engine import Engine, RunsIn
 from statestore.errors import StoreClosed, StoreUnavailable
 
@@ -86,15 +87,11 @@ class LoopThreadEngine:
             loop = asyncio.new_event_loop()
         except OSError as error:
             raise StoreUnavailable(f"{self._engine.url}: no event loop can be made: {error.strerror}") from error
-        thread = threading.Thread(target=_serve, args=(loop,), name="statestore-loop", daemon=True)
         try:
-            thread.start()
-        except RuntimeError as error:
+            return loop, started("statestore-loop", _serve, loop)
+        except StoreUnavailable:
             loop.close()
-            raise StoreUnavailable(
-                f"{self._engine.url} needs a thread for its event loop, and none can be had: {error}"
-            ) from error
-        return loop, thread
+            raise
 
 
 class _Call:

@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
 from statestore.bridge.jobs import Job, deliver_all
+from statestore.bridge.threads import started
 from statestore.errors import StoreUnavailable
 from statestore.host import step
 
@@ -31,10 +32,10 @@ class Workers:
         """Run a coroutine that never suspends in one of the threads."""
         try:
             self._start_one_if_needed()
-        except RuntimeError as error:
+        except StoreUnavailable:
             if not self._threads:
                 coroutine.close()
-                raise StoreUnavailable(f"the store needs a thread, and none can be had: {error}") from error
+                raise
         self._busy += 1
         job = Job()
         self._queue.put((job, coroutine))
@@ -45,9 +46,7 @@ class Workers:
 
     def _start_one_if_needed(self) -> None:
         if self._busy >= len(self._threads) and len(self._threads) < WORKERS:
-            thread = threading.Thread(target=_work, args=(self._queue,), name="statestore-worker", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+            self._threads.append(started("statestore-worker", _work, self._queue))
 
     def stop(self) -> None:
         """Let the threads end when they have done what is queued."""

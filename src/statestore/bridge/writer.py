@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 
 from statestore.bridge.jobs import Job, deliver_all
+from statestore.bridge.threads import started
 from statestore.engine import Change, GroupCommits, Outcome
-from statestore.errors import StoreUnavailable
 from statestore.host import step
 
 _Queue = SimpleQueue[tuple[Job, Sequence[Change]] | None]
@@ -27,13 +27,7 @@ class GroupWriter:
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
         """Make a batch, together with others."""
         if self._thread is None:
-            arguments = self._engine, self._queue
-            thread = threading.Thread(target=_write, args=arguments, name="statestore-writer", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError as error:
-                raise StoreUnavailable(f"the store needs a thread, and none can be had: {error}") from error
-            self._thread = thread
+            self._thread = started("statestore-writer", _write, self._engine, self._queue)
         job = Job()
         self._queue.put((job, batch))
         return await job.result()
