@@ -22,6 +22,7 @@ from uuid import uuid4
 from claude_agent_sdk import (
     AssistantMessage,
     ClaudeAgentOptions,
+    ResultMessage,
     TextBlock,
     Transport,
     get_session_messages_from_store,
@@ -105,27 +106,32 @@ class ScriptedClaude(Transport):
         pass
 
 
-async def ask(sessions: StateStoreSessions, prompt: str, claude: Transport) -> None:
-    """One turn; what Claude says is printed."""
-    async for message in query(prompt=prompt, options=ClaudeAgentOptions(session_store=sessions), transport=claude):
+async def ask(sessions: StateStoreSessions, prompt: str, claude: Transport, resume: str | None = None) -> str:
+    """One turn; what Claude says is printed. The id of the session comes back, to resume it by."""
+    session_id = ""
+    options = ClaudeAgentOptions(session_store=sessions, resume=resume)
+    async for message in query(prompt=prompt, options=options, transport=claude):
         if isinstance(message, AssistantMessage):
             for block in message.content:
                 if isinstance(block, TextBlock):
                     print("claude:", block.text)
+        elif isinstance(message, ResultMessage):
+            session_id = message.session_id
+    return session_id
 
 
 async def main(url: str) -> None:
     """Talk, come back later, and look at what was kept."""
     async with StateStoreSessions(url, user_id="alice") as sessions:
         timetable = ("timetable", {"before": "12:00"}, "10:40, 11:15")
-        await ask(sessions, "Which ferry arrives before noon?", ScriptedClaude(timetable, "The 10:40."))
+        trip = await ask(sessions, "Which ferry arrives before noon?", ScriptedClaude(timetable, "The 10:40."))
 
     async with StateStoreSessions(url, user_id="alice") as sessions:  # another day, another process
-        said = await get_session_messages_from_store(sessions, SESSION)
-        await ask(sessions, "Book it.", ScriptedClaude("Booked: the 10:40.", parent=said[-1].uuid))
+        said = await get_session_messages_from_store(sessions, trip)
+        await ask(sessions, "Book it.", ScriptedClaude("Booked: the 10:40.", parent=said[-1].uuid), resume=trip)
         for info in await list_sessions_from_store(sessions):
             print("listed:", info.summary)
-        print("messages:", len(await get_session_messages_from_store(sessions, SESSION)))
+        print("messages:", len(await get_session_messages_from_store(sessions, trip)))
 
     async with AsyncStateStore.open(url) as store:
         (summary,) = await store.list_sessions(user_id="alice")

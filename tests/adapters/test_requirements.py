@@ -1,14 +1,15 @@
-"""What is said of a framework that is missing or too old, and that nothing is imported before it is used."""
+"""What is said of a framework that is missing, too old or broken; and that all who name its versions name the same."""
 
 from __future__ import annotations
 
+import re
+import runpy
 import subprocess
 import sys
-from pathlib import Path
+import tomllib
 
 import pytest
 
-import statestore
 from children import SOURCE
 from statestore import StateStoreError
 from statestore.adapters import requirements
@@ -21,30 +22,45 @@ MODULES = ADAPTERS | {
     "langgraph": "langgraph.checkpoint",
     "openai-agents": "agents",
 }
+PROJECT = SOURCE.parent
+PAGES = {"strands": "strands-agents"}
+"""Where a page is not named like its extra."""
 
 
-@pytest.mark.parametrize("framework", ADAPTERS)
-def test_a_missing_framework_is_named_with_what_to_install(framework: str) -> None:
+def complaint_without(framework: str, installed: str | None) -> str:
+    """What is said to whoever imports an adapter whose framework cannot be imported."""
     script = f"""
 import sys
 from importlib import metadata
 sys.modules[{MODULES[framework]!r}] = None
 found = metadata.version
 def version(name):
-    if name == {REQUIREMENTS[framework].package!r}:
+    if name != {REQUIREMENTS[framework].package!r}:
+        return found(name)
+    if {installed!r} is None:
         raise metadata.PackageNotFoundError(name)
-    return found(name)
+    return {installed!r}
 metadata.version = version
 import statestore.adapters.{ADAPTERS[framework]}
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, env={"PYTHONPATH": str(SOURCE)}
     )
-    complaint = done.stderr.strip().splitlines()[-1]
-    assert complaint == (
-        f"statestore.adapters.requirements.FrameworkUnavailable: statestore's adapter for {framework} needs "
-        f"{REQUIREMENTS[framework].range}; {REQUIREMENTS[framework].package} is not installed: "
-        f"pip install 'statestore[{framework}]'"
+    return done.stderr.strip().splitlines()[-1].removeprefix("statestore.adapters.requirements.FrameworkUnavailable: ")
+
+
+@pytest.mark.parametrize("framework", ADAPTERS)
+def test_a_missing_framework_is_named_with_what_to_install(framework: str) -> None:
+    assert complaint_without(framework, installed=None) == (
+        f"statestore's adapter for {framework} needs {REQUIREMENTS[framework].range}; "
+        f"{REQUIREMENTS[framework].package} is not installed: pip install 'statestore[{framework}]'"
+    )
+
+
+def test_who_has_the_right_version_of_a_broken_framework_is_not_told_to_install_it() -> None:
+    assert complaint_without("langchain", installed="1.7.2") == (
+        "statestore's adapter for langchain needs langchain-core>=1.0,<2; langchain-core 1.7.2 is installed, "
+        "but cannot be imported: the error before this one says why"
     )
 
 
@@ -79,9 +95,23 @@ print([name for name in ("agents", "openai", "langchain_core", "llama_index", "p
 
 
 def test_every_extra_names_the_versions_that_its_adapter_accepts() -> None:
-    import tomllib
+    extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {framework: extras[framework] for framework in ADAPTERS} == {
+        framework: [requirement.range] for framework, requirement in REQUIREMENTS.items()
+    }
 
-    project = Path(statestore.__file__).parent.parent.parent / "pyproject.toml"
-    extras = tomllib.loads(project.read_text())["project"]["optional-dependencies"]
-    for framework in ADAPTERS:
-        assert REQUIREMENTS[framework].range in extras[framework]
+
+@pytest.mark.parametrize("framework", ADAPTERS)
+def test_every_page_names_the_extra_and_the_versions_that_its_adapter_is_tested_with(framework: str) -> None:
+    requirement = REQUIREMENTS[framework]
+    page = (PROJECT / "docs" / "adapters" / f"{PAGES.get(framework, framework)}.md").read_text()
+    versions = " to ".join(dict.fromkeys([requirement.oldest, requirement.newest]))
+    assert f"pip install 'statestore[{framework}]'" in page
+    assert re.search(re.escape(f"Tested with {requirement.package} {versions}") + r"(?!\.?\d)", page)
+
+
+def test_the_matrix_has_tests_for_every_framework() -> None:
+    tried = runpy.run_path(str(PROJECT / "tools" / "matrix.py"))["TESTS"]
+    assert tried.keys() == REQUIREMENTS.keys()
+    names = [name.partition("::")[0] for names in tried.values() for name in names]
+    assert [name for name in names if not (PROJECT / "tests" / "adapters" / name).exists()] == []

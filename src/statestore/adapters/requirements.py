@@ -42,6 +42,10 @@ class Requirement(Struct, frozen=True):
         """As pip spells it."""
         return f"{self.package}>={self.oldest},<{self.below}"
 
+    def accepts(self, version: str) -> bool:
+        """Whether a version is in the range."""
+        return _release(self.oldest) <= _release(version) < _release(self.below)
+
 
 REQUIREMENTS: Final[dict[str, Requirement]] = {
     "agent-framework": Requirement("agent-framework-core", "1.15", "1.23"),
@@ -61,7 +65,7 @@ def check_version(framework: str) -> None:
     """Raise `FrameworkUnavailable` if what is installed is not a version that the adapter knows."""
     requirement = REQUIREMENTS[framework]
     found = _installed(requirement.package)
-    if found is None or not _release(requirement.oldest) <= _release(found) < _release(requirement.below):
+    if found is None or not requirement.accepts(found):
         raise unavailable(framework)
 
 
@@ -69,11 +73,15 @@ def unavailable(framework: str) -> FrameworkUnavailable:
     """The error for a framework that cannot be used: what was found, what is needed, and how to get it."""
     requirement = REQUIREMENTS[framework]
     found = _installed(requirement.package)
-    state = "is not installed" if found is None else f"{found} is installed"
-    return FrameworkUnavailable(
-        f"statestore's adapter for {framework} needs {requirement.range}; {requirement.package} {state}: "
-        f"pip install 'statestore[{framework}]'"
-    )
+    cure = f"pip install 'statestore[{framework}]'"
+    if found is None:
+        state = f"is not installed: {cure}"
+    elif not requirement.accepts(found):
+        state = f"{found} is installed: {cure}"
+    else:
+        state = f"{found} is installed, but cannot be imported: the error before this one says why"
+    needed = f"statestore's adapter for {framework} needs {requirement.range}"
+    return FrameworkUnavailable(f"{needed}; {requirement.package} {state}")
 
 
 def _installed(package: str) -> str | None:

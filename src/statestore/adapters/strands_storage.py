@@ -84,13 +84,16 @@ class StateStoreStorage(ClosesItsStore):
         return await self._run(f"list keys with prefix {query!r}", find)
 
     async def search(self, query: str) -> builtins.list[StorageSearchResult]:
-        """Where the words of a query are, best first; by the strategy, if there is one."""
+        """Where the words of a query are, best first; by the strategy, if there is one.
+
+        Without a strategy, the search is that of strands-agents, which has one from 1.54 on.
+        """
         if self._search_strategy is not None:
             return await self._search_strategy.search(self, query)
         try:
             from strands.storage.search import KeywordSearchStrategy  # noqa: PLC0415 - not in every version
         except ImportError as error:
-            raise StorageError("this version of strands-agents has no search") from error
+            raise StorageError("searching without a strategy needs strands-agents 1.54 or newer") from error
         return await KeywordSearchStrategy().search(self, query)
 
     async def _run(self, what: str, work: Work[T]) -> T:

@@ -10,7 +10,7 @@ from google.adk.sessions.session import Session
 
 from adapters.google_adk.conftest import Opened
 from adapters.google_adk.events import TRIP, changing, said
-from statestore.adapters.google_adk.staleness import StaleSessionError
+from statestore.adapters.google_adk import StaleSessionError
 
 
 async def two_copies(service: Any, **state: Any) -> tuple[Session, Session]:
@@ -196,3 +196,10 @@ def test_a_key_that_somebody_else_set_is_not_overwritten(opened_ours: Any, key: 
             assert (await service.get_session(**TRIP)).state[key.replace("__", ":")] == 3
 
     asyncio.run(scene())
+
+
+def test_the_error_is_adks_own_where_adk_has_one() -> None:
+    from google.adk import errors
+
+    assert getattr(errors, "StaleSessionError", StaleSessionError) is StaleSessionError
+    assert issubclass(StaleSessionError, ValueError)

@@ -226,7 +226,9 @@ def test_an_agent_goes_on_where_it_stopped(store_url: str) -> None:
 
 
 def test_snapshots_live_in_the_storage(sqlite_url: str) -> None:
-    snapshots = pytest.importorskip("strands.session.snapshot_session_manager", reason="not in every version")
+    snapshots = pytest.importorskip(
+        "strands.session.snapshot_session_manager", reason="Strands has snapshots from 1.51 on"
+    )
     model = loaded("strands_chat").ScriptedModel("The 10:40.", "Booked.")
 
     async def scene() -> None:

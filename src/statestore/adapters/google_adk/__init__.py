@@ -20,5 +20,6 @@ check_version("google-adk")
 
 from statestore.adapters.google_adk.listing import SessionPage  # noqa: E402 - only if the framework is there
 from statestore.adapters.google_adk.service import StateStoreSessionService  # noqa: E402
+from statestore.adapters.google_adk.staleness import StaleSessionError  # noqa: E402
 
-__all__ = ["SessionPage", "StateStoreSessionService"]
+__all__ = ["SessionPage", "StaleSessionError", "StateStoreSessionService"]

@@ -1,4 +1,4 @@
-"""The error for a session that is stale: ADK's own, or where ADK has none yet, one like it."""
+"""The error for a session that is stale: ADK's own, or where ADK has none yet (before 2.7), one like it."""
 
 from __future__ import annotations
 
