@@ -14,7 +14,7 @@ from statestore.adapters.identifiers import (
     foreign_id,
     id_parts,
     is_shortened,
-    joined_id,
+    joined_text,
     original_name,
     stored_category,
     stored_id,
@@ -86,14 +86,14 @@ def test_a_long_text_is_shortened_and_kept_in_the_metadata() -> None:
 @settings(max_examples=400, deadline=None)
 @given(st.lists(ANY, min_size=1, max_size=4))
 def test_an_id_of_several_parts_leads_back(parts: list[str]) -> None:
-    joined = joined_id(*parts)
+    joined = stored_id(joined_text(*parts))
     text = ":".join(part.replace("%", "%25").replace(":", "%3A") for part in parts)
     assert id_parts(joined, birth_metadata(text)) == tuple(parts)
 
 
 def test_an_id_of_several_parts_is_readable() -> None:
-    assert joined_id("app", "alice", "7") == "app:alice:7"
-    assert joined_id("a:b", "c") != joined_id("a", "b:c")
+    assert joined_text("app", "alice", "7") == "app:alice:7"
+    assert joined_text("a:b", "c") != joined_text("a", "b:c")
 
 
 @settings(max_examples=400, deadline=None)
@@ -123,4 +123,4 @@ def test_an_id_is_a_text() -> None:
     with pytest.raises(InvalidName, match="not int"):
         stored_id(7)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InvalidName, match="at least one part"):
-        joined_id()
+        joined_text()

@@ -50,20 +50,15 @@ def birth_metadata(text: str) -> dict[str, Any]:
     return {ORIGINAL_ID: text} if is_shortened(stored_name(text)) else {}
 
 
-def joined_id(*parts: str) -> SessionId:
-    """One session id for an id of several parts: ``joined_id("app", "alice", "7")`` is ``app:alice:7``."""
-    return stored_id(joined_text(*parts))
-
-
 def joined_text(*parts: str) -> str:
-    """Several texts as one, which no other texts give."""
+    """Several texts as one, which no other texts give: ``joined_text("app", "alice", "7")`` is ``app:alice:7``."""
     if not parts:
         raise InvalidName("an id has at least one part")
     return ":".join(_check_text(part).replace("%", "%25").replace(":", "%3A") for part in parts)
 
 
 def id_parts(session_id: str, metadata: Mapping[str, Any] | None = None) -> tuple[str, ...]:
-    """The parts that `joined_id` was given."""
+    """The parts of an id that was made of a `joined_text`."""
     return tuple(part.replace("%3A", ":").replace("%25", "%") for part in foreign_id(session_id, metadata).split(":"))
 
 

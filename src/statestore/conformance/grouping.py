@@ -42,7 +42,6 @@ from statestore.engine import (
 )
 from statestore.errors import InvalidValue, StateStoreError
 
-Batches = Sequence[Sequence[Change]]
 Results = list[list[Outcome] | Exception]
 
 HUGE: Final = 2**70

@@ -57,8 +57,3 @@ class Strand:
         """Go on behind a deed."""
         self.picture = deed.makes
         self.position += 1
-
-    def go_to(self, position: int) -> None:
-        """Go on behind all deeds before this one."""
-        while self.position < position:
-            self.done(self.deed())
