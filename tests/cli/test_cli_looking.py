@@ -49,6 +49,14 @@ def test_ls_selects_by_user_project_and_age(here: Path) -> None:
     assert refused(here, 1, "ls", "--user", "nobody") == "statestore: there are no sessions like that\n"
 
 
+def test_ls_top_level_leaves_out_what_has_a_parent(here: Path) -> None:
+    run(here, "fork", "trip", "--id", "trip-again")
+    found = [session["id"] for session in json_lines(here, "ls", "--all", "--top-level")]
+    assert len(found) == 7
+    assert "trip-again" not in found
+    assert len(json_lines(here, "ls", "--all")) == 8
+
+
 def test_ls_all_lists_more_than_the_limit(here: Path) -> None:
     with StateStore.open(here / "state.db", durability="relaxed") as store, store.batch() as batch:
         for number in range(30):

@@ -34,6 +34,7 @@ def ls(
     user: User = None,
     project: Project = None,
     since: Since = None,
+    top_level: Annotated[bool, typer.Option("--top-level", help="Leave out sessions that have a parent, like forks.")] = False,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="How many at most.")] = 20,
     every: Annotated[bool, typer.Option("--all", help="All of them, however many.")] = False,
     as_json: Json = False,
@@ -45,7 +46,11 @@ def ls(
     updated_since = None if since is None else moment_before_now(since)
     with reading(ctx) as store:
         found = store.list_sessions(
-            user_id=user, project_id=project, updated_since=updated_since, limit=None if every else limit + 1
+            user_id=user,
+            project_id=project,
+            updated_since=updated_since,
+            top_level=top_level,
+            limit=None if every else limit + 1,
         )
     shown = found if every else found[:limit]
     if as_json:
@@ -56,7 +61,7 @@ def ls(
         if len(found) > len(shown) and is_terminal():
             print_line(styled("… and older ones: --all, or --limit N", "dim"))
     if not shown:
-        raise CommandFailed("there are no sessions" + (" like that" if user or project or since else ""))
+        raise CommandFailed("there are no sessions" + (" like that" if user or project or since or top_level else ""))
 
 
 def _print_sessions(summaries: list[SessionSummary]) -> None:
