@@ -1,98 +1,77 @@
-"""The Agent Framework's own stores on files beside ours on SQLite: history, checkpoints.
-
-    python -m benchmarks.adapters.agent_framework
-
-Turns alternate between them, so that a busy machine is busy for all; medians are shown. The framework's files are not
-flushed to the disk, ours are. "ours, relaxed" promises what the files do: to survive a killed process.
-"""
+"""agent-framework: ``FileHistoryProvider``, a file of lines for each session, beside ``StateStoreHistoryProvider``."""
 
 from __future__ import annotations
 
-import asyncio
-import time
-import warnings
-from collections.abc import Awaitable, Callable
+from itertools import count
 from pathlib import Path
-from statistics import median
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Generic, TypeVar
 
-from agent_framework import FileCheckpointStorage, FileHistoryProvider, Message, WorkflowCheckpoint
+from agent_framework import FileHistoryProvider, HistoryProvider, Message
 
-from statestore import AsyncStateStore
-from statestore.adapters.agent_framework import StateStoreCheckpointStorage, StateStoreHistoryProvider
+from benchmarks.adapters.opened import OnSqlite
+from statestore.adapters.agent_framework import StateStoreHistoryProvider
 
-LENGTHS = (10, 1000, 4000)
-CHECKPOINTS = (10, 1000)
-TEXT = ("The quick brown fox jumps over the lazy dog. " * 5)[:200]
-Work = Callable[[Any], Awaitable[Any]]
+H = TypeVar("H", bound=HistoryProvider)
 
 
-async def turn_by_turn(what: str, subjects: dict[str, Any], work: Work, turns: int) -> None:
-    """Print the medians of all."""
-    times: dict[str, list[float]] = {name: [] for name in subjects}
-    for turn in range(turns + 3):
-        for name, subject in subjects.items():
-            start = time.perf_counter()
-            await work(subject)
-            if turn >= 3:
-                times[name].append(time.perf_counter() - start)
-    told = "   ".join(f"{name} {median(spent) * 1e6:10,.0f} us" for name, spent in times.items())
-    print(f"{what:30} {told}", flush=True)
+class _Histories(Generic[H]):
+    """One provider for all sessions. No exchange is said twice: both would take it for one that came again."""
+
+    _history: H
+    _numbers: count[int]
+
+    async def append(self, session: str, user_text: str, agent_text: str) -> None:
+        await self.fill(session, 1, user_text, agent_text)
+
+    async def fill(self, session: str, exchanges: int, user_text: str, agent_text: str) -> None:
+        said = [
+            Message(role, [f"{next(self._numbers):08} {text[9:]}"])
+            for _ in range(exchanges)
+            for role, text in (("user", user_text), ("assistant", agent_text))
+        ]
+        await self._history.save_messages(session, said)
+
+    async def load(self, session: str) -> int:
+        return len(await self._history.get_messages(session))
+
+    def list_newest(self, count: int) -> None:
+        return None
 
 
-def exchange() -> list[Message]:
-    """A question and its answer."""
-    return [Message("user", [TEXT]), Message("assistant", [f"{time.perf_counter_ns()} {TEXT}"])]
+class Theirs(_Histories[FileHistoryProvider]):
+    """As the framework ships it."""
+
+    name = "agent-framework"
+    package = "agent-framework-core"
+    used = (
+        "FileHistoryProvider(directory); save_messages with both, which reads the whole file each time to see what is"
+        " new; get_messages. It flushes nothing, and does not list sessions."
+    )
+
+    async def open(self, directory: Path) -> None:
+        self._numbers = count()
+        self._history = FileHistoryProvider(directory / "history")
+
+    def durability(self) -> str:
+        return "appended, never flushed"
+
+    async def close(self) -> None:
+        """It keeps nothing open."""
 
 
-async def main(directory: Path) -> None:
-    """Measure all."""
-    async with (
-        AsyncStateStore.open(directory / "state.db") as store,
-        AsyncStateStore.open(directory / "relaxed.db", durability="relaxed") as relaxed,
-    ):
-        histories: dict[str, Any] = {
-            "theirs": FileHistoryProvider(directory / "history"),
-            "ours": StateStoreHistoryProvider(store),
-            "ours, relaxed": StateStoreHistoryProvider(relaxed),
-        }
-        for length in LENGTHS:
-            session_id = f"s{length}"
-            for history in histories.values():
-                await history.save_messages(session_id, [one for _ in range(length) for one in exchange()])
+class Ours(OnSqlite, _Histories[StateStoreHistoryProvider]):
+    """One provider."""
 
-            async def add(history: Any, session_id: str = session_id) -> None:
-                await history.save_messages(session_id, exchange())
+    used = "StateStoreHistoryProvider(store); the same calls."
 
-            async def load(history: Any, session_id: str = session_id) -> None:
-                await history.get_messages(session_id)
-
-            await turn_by_turn(f"{length} exchanges: append", histories, add, 15)
-            await turn_by_turn(f"{length} exchanges: load", histories, load, 7)
-
-        storages: dict[str, Any] = {
-            "theirs": FileCheckpointStorage(directory / "checkpoints"),
-            "ours": StateStoreCheckpointStorage(store),
-            "ours, relaxed": StateStoreCheckpointStorage(relaxed),
-        }
-
-        async def save(storage: Any) -> None:
-            await storage.save(WorkflowCheckpoint("flow", "hash", state={"text": TEXT, "pair": (1, 2)}))
-
-        async def latest(storage: Any) -> None:
-            await storage.get_latest(workflow_name="flow")
-
-        for number in CHECKPOINTS:
-            for storage in storages.values():
-                while len(await storage.list_checkpoint_ids(workflow_name="flow")) < number:
-                    for _ in range(number // 10):
-                        await save(storage)
-            await turn_by_turn(f"{number} checkpoints: save", storages, save, 20)
-            await turn_by_turn(f"{number} checkpoints: latest", storages, latest, 7)
+    async def open(self, directory: Path) -> None:
+        self._numbers = count()
+        self._history = StateStoreHistoryProvider(await self._store_in(directory))
 
 
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    with TemporaryDirectory() as place:
-        asyncio.run(main(Path(place)))
+class Relaxed(Ours):
+    """What the framework's files promise: to survive a killed process, not a power cut."""
+
+    name = "statestore, relaxed"
+    asked = "relaxed"
+    used = "The same, on a store that was opened with durability='relaxed', which promises what their files do."

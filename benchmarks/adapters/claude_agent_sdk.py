@@ -1,25 +1,18 @@
-"""Transcripts of the Claude Agent SDK: appending, loading and listing here, and through the SDK on the CLI's own files.
+"""claude-agent-sdk: the files that the CLI leaves on the disk, read by the SDK, beside ``StateStoreSessions``.
 
-    python -m benchmarks.adapters.claude_agent_sdk
-
-The SDK ships no durable store. The nearest thing is what the CLI leaves on the disk, JSONL files, which are appended to
-here as the CLI does, and flushed, as we flush; they are read and listed by the SDK's own functions.
+The SDK ships no durable store. The files are appended to here as the CLI does, and flushed, as we flush.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
-from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Any
-from uuid import uuid4
+from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from claude_agent_sdk import (
+    SessionKey,
     get_session_messages,
     get_session_messages_from_store,
     list_sessions,
@@ -27,95 +20,97 @@ from claude_agent_sdk import (
     project_key_for_directory,
 )
 
-from statestore import AsyncStateStore
+from benchmarks.adapters.opened import OnSqlite
 from statestore.adapters.claude_agent_sdk import StateStoreSessions
 
-LENGTHS = (10, 1000, 4000)
-LISTED = 1000
-PLACE = "/home/alice/island"
-TEXT = ("The quick brown fox jumps over the lazy dog. " * 5)[:200]
+_PLACE = "/home/alice/island"
 
 
-def exchange(session: str, parent: str | None) -> list[Any]:
-    """A question and its answer."""
-    entries: list[Any] = []
-    for role, content in (("user", TEXT), ("assistant", [{"type": "text", "text": TEXT}])):
-        entry = {"type": role, "uuid": str(uuid4()), "parentUuid": parent, "sessionId": session, "cwd": PLACE}
-        entries.append(entry | {"timestamp": "2026-05-01T09:00:00.000Z", "message": {"role": role, "content": content}})
-        parent = entry["uuid"]
-    return entries
+class _Transcripts:
+    """Entries in a chain, each with the one before it as its parent."""
+
+    _last: dict[str, str]
+
+    def _entries(self, session: str, exchanges: int, user_text: str, agent_text: str) -> list[Any]:
+        entries: list[Any] = []
+        for _ in range(exchanges):
+            for role, content in (("user", user_text), ("assistant", [{"type": "text", "text": agent_text}])):
+                entry = {"type": role, "uuid": str(uuid4()), "parentUuid": self._last.get(session), "cwd": _PLACE}
+                entry |= {"sessionId": _id(session), "timestamp": "2026-05-01T09:00:00.000Z"}
+                entries.append(entry | {"message": {"role": role, "content": content}})
+                self._last[session] = entry["uuid"]
+        return entries
 
 
-def append_to(path: Path, entries: list[Any]) -> None:
-    """What the CLI does, and a flush."""
-    with path.open("a") as file:
-        file.writelines(json.dumps(entry) + "\n" for entry in entries)
-        file.flush()
-        os.fsync(file.fileno())
+def _id(session: str) -> str:
+    """The SDK wants UUIDs."""
+    return str(uuid5(NAMESPACE_URL, session))
 
 
-async def turn_by_turn(what: str, theirs: Callable[[], Any], ours: Callable[[], Any], turns: int) -> None:
-    """Print the medians of both."""
-    times: tuple[list[float], list[float]] = ([], [])
-    for turn in range(turns + 3):
-        for work, spent in zip((theirs, ours), times, strict=True):
-            start = time.perf_counter()
-            answer = work()
-            if hasattr(answer, "__await__"):
-                await answer
-            if turn >= 3:
-                spent.append(time.perf_counter() - start)
-    high, low = (median(spent) * 1e6 for spent in times)
-    print(f"{what:32} theirs {high:10,.0f} us   ours {low:10,.0f} us   ratio {low / high:.2f}", flush=True)
+def _key(session: str) -> SessionKey:
+    return {"project_key": project_key_for_directory(_PLACE), "session_id": _id(session)}
 
 
-async def main(directory: Path) -> None:
-    """Measure all."""
-    os.environ["CLAUDE_CONFIG_DIR"] = str(directory / "claude")
-    project = project_key_for_directory(PLACE)
-    files = directory / "claude" / "projects" / project
-    files.mkdir(parents=True)
-    async with AsyncStateStore.open(directory / "state.db") as store:
-        sessions = StateStoreSessions(store)
-        for length in LENGTHS:
-            session = str(uuid4())
-            key: Any = {"project_key": project, "session_id": session}
-            path = files / f"{session}.jsonl"
-            parent: str | None = None
-            whole: list[Any] = []
-            for _ in range(length):
-                whole += exchange(session, parent)
-                parent = whole[-1]["uuid"]
-            append_to(path, whole)
-            await sessions.append(key, whole)
+class Files(_Transcripts):
+    """A file of lines for each session."""
 
-            def add_theirs(path: Path = path, session: str = session) -> None:
-                append_to(path, exchange(session, None))
+    name = "claude-agent-sdk"
+    package = "claude-agent-sdk"
+    used = (
+        "It ships no durable store; the nearest is what the CLI leaves on the disk. An exchange is two lines, appended"
+        " to the session's .jsonl file and flushed; get_session_messages; list_sessions without worktrees."
+    )
 
-            def add_ours(key: Any = key, session: str = session) -> Any:
-                return sessions.append(key, exchange(session, None))
+    def open(self, directory: Path) -> None:
+        os.environ["CLAUDE_CONFIG_DIR"] = str(directory)
+        self._files = directory / "projects" / project_key_for_directory(_PLACE)
+        self._files.mkdir(parents=True)
+        self._last = {}
 
-            def load_theirs(session: str = session) -> Any:
-                return get_session_messages(session, PLACE)
+    def append(self, session: str, user_text: str, agent_text: str) -> None:
+        with self._file(session).open("a") as file:
+            file.writelines(json.dumps(entry) + "\n" for entry in self._entries(session, 1, user_text, agent_text))
+            file.flush()
+            os.fsync(file.fileno())
 
-            def load_ours(session: str = session) -> Any:
-                return get_session_messages_from_store(sessions, session, PLACE)
+    def fill(self, session: str, exchanges: int, user_text: str, agent_text: str) -> None:
+        entries = self._entries(session, exchanges, user_text, agent_text)
+        self._file(session).write_text("".join(json.dumps(entry) + "\n" for entry in entries))
 
-            await turn_by_turn(f"{length} exchanges: load", load_theirs, load_ours, 9)
-            await turn_by_turn(f"{length} exchanges: append", add_theirs, add_ours, 60)
-        for _ in range(LISTED):
-            session = str(uuid4())
-            entries = exchange(session, None)
-            append_to(files / f"{session}.jsonl", entries)
-            await sessions.append({"project_key": project, "session_id": session}, entries)
-        await turn_by_turn(
-            f"{LISTED + len(LENGTHS)} sessions: list",
-            lambda: list_sessions(PLACE),
-            lambda: list_sessions_from_store(sessions, PLACE),
-            9,
-        )
+    def _file(self, session: str) -> Path:
+        return self._files / f"{_id(session)}.jsonl"
+
+    def load(self, session: str) -> int:
+        return len(get_session_messages(_id(session), _PLACE))
+
+    def list_newest(self, count: int) -> int:
+        return len(list_sessions(_PLACE, limit=count, include_worktrees=False))
+
+    def durability(self) -> str:
+        return "appended, flushed"
+
+    def close(self) -> None:
+        os.environ.pop("CLAUDE_CONFIG_DIR", None)
 
 
-if __name__ == "__main__":
-    with TemporaryDirectory() as place:
-        asyncio.run(main(Path(place)))
+class Ours(OnSqlite, _Transcripts):
+    """One store of sessions."""
+
+    used = "StateStoreSessions(store); append; get_session_messages_from_store; list_sessions_from_store."
+
+    async def open(self, directory: Path) -> None:
+        self._sessions = StateStoreSessions(await self._store_in(directory))
+        self._unflushed = StateStoreSessions(await self._unflushed_in(directory))
+        self._last = {}
+
+    async def append(self, session: str, user_text: str, agent_text: str) -> None:
+        await self._sessions.append(_key(session), self._entries(session, 1, user_text, agent_text))
+
+    async def fill(self, session: str, exchanges: int, user_text: str, agent_text: str) -> None:
+        await self._unflushed.append(_key(session), self._entries(session, exchanges, user_text, agent_text))
+
+    async def load(self, session: str) -> int:
+        return len(await get_session_messages_from_store(self._sessions, _id(session), _PLACE))
+
+    async def list_newest(self, count: int) -> int:
+        return len(await list_sessions_from_store(self._sessions, _PLACE, limit=count))

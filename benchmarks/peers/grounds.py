@@ -14,6 +14,7 @@ class Ground(NamedTuple):
     """What the stores of one contest share."""
 
     engine: str
+    """What the server calls itself; empty where there is none."""
     about: str
     """A few words for the page."""
     fresh: Callable[[], Any]
@@ -32,10 +33,10 @@ def directories() -> Iterator[Ground]:
             return place
 
         about = (
-            "Durability is the journal mode and `synchronous` of the connection as the store opens it: with FULL a"
-            " commit is flushed before it returns."
+            "Durability is the journal mode and `synchronous` of the connection as the store opens it: with FULL or"
+            " EXTRA a commit is flushed before it returns."
         )
-        yield Ground("SQLite and files", about, fresh)
+        yield Ground("", about, fresh)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from agents import SQLiteSession
+from agents import SQLiteSession, TResponseInputItem
 from agents.memory import Session
 
 from benchmarks.peers.peer import pragmas
@@ -24,11 +24,16 @@ class Sessions(Generic[S]):
     _sessions: dict[str, S]
 
     async def append(self, session: str, user_text: str, agent_text: str) -> None:
+        await self.fill(session, 1, user_text, agent_text)
+
+    async def fill(self, session: str, exchanges: int, user_text: str, agent_text: str) -> None:
         if session not in self._sessions:
             self._sessions[session] = await self._made(session)
-        await self._sessions[session].add_items(
-            [{"role": "user", "content": user_text}, {"role": "assistant", "content": agent_text}]
-        )
+        said: list[TResponseInputItem] = [
+            {"role": "user", "content": user_text},
+            {"role": "assistant", "content": agent_text},
+        ]
+        await self._sessions[session].add_items(said * exchanges)
 
     async def load(self, session: str) -> int:
         return len(await self._sessions[session].get_items())

@@ -15,11 +15,13 @@ from statestore.opening import engine_for
 Place = TypeVar("Place")
 
 
-def _sqlite_url(directory: Path) -> str:
+def sqlite_url(directory: Path) -> str:
+    """One file in that directory."""
     return f"sqlite:{directory}/state.db"
 
 
-def _durability(engine: Engine) -> str:
+def durability_of(engine: Engine) -> str:
+    """What a connection of this SQLite engine tells of itself."""
     with cast(SqliteEngine, engine)._pool.connection() as connection:
         return pragmas(lambda statement: connection.execute(statement).fetchone())
 
@@ -61,10 +63,10 @@ class AsyncOurs(AsyncFace[Path]):
     used = "AsyncStateStore.open('sqlite:…'): append of both messages, load_session, list_sessions(limit=50)."
 
     def _url(self, place: Path) -> str:
-        return _sqlite_url(place)
+        return sqlite_url(place)
 
     async def durability(self) -> str:
-        return _durability(self._engine)
+        return durability_of(self._engine)
 
 
 class PlainOurs:
@@ -75,7 +77,7 @@ class PlainOurs:
     used = "StateStore on the same engine: the same methods, without an event loop."
 
     def open(self, directory: Path) -> None:
-        self._engine = engine_for(_sqlite_url(directory))
+        self._engine = engine_for(sqlite_url(directory))
         self._store = StateStore.open(self._engine)
         self._known: set[str] = set()
 
@@ -93,7 +95,7 @@ class PlainOurs:
         return len(self._store.list_sessions(limit=count))
 
     def durability(self) -> str:
-        return _durability(self._engine)
+        return durability_of(self._engine)
 
     def close(self) -> None:
         self._store.close()

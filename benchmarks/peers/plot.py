@@ -7,28 +7,30 @@ from collections.abc import Iterator
 from html import escape
 from itertools import pairwise
 
-from benchmarks.peers.contests import LENGTHS
-from benchmarks.peers.measuring import Figures, Run
+from benchmarks.peers.figures import Figures, Run
 
 WIDTH, HEIGHT = 860, 500
 LEFT, RIGHT, TOP, BOTTOM = 78, 640, 74, 440
 LABEL_X, LABEL_GAP = 668, 18
 INK, FAINT, GRID, OURS, FLOOR = "#24292f", "#656d76", "#e6e8eb", "#d1242f", "#8c959f"
 OTHERS = ("#0969da", "#1a7f37", "#4d9a5c", "#8250df", "#9a6700", "#0c8599", "#bf3989", "#57606a")
+Lengths = tuple[int, ...]
 
 
 class _Line:
     """A store's figures as points of the picture."""
 
-    def __init__(self, store: Figures, colour: str, top: float, bottom: float) -> None:
+    def __init__(self, store: Figures, colour: str, lengths: Lengths, top: float, bottom: float) -> None:
         self.name = store.name
-        self.is_ours = store.name.startswith("statestore")
+        self.is_ours = store.is_ours
         self.is_floor = "floor" in store.name
         self.colour = OURS if self.is_ours else FLOOR if self.is_floor else colour
         self.width = 4 if store.name == "statestore" else 2
         self.dashes = "7 5" if self.is_floor else "3 4" if self.is_ours and self.width == 2 else "none"
         self.last = store.append[max(store.append)] * 1e6
-        self.points = [(_x(length), _y(cost * 1e6, top, bottom)) for length, cost in sorted(store.append.items())]
+        self.points = [
+            (_x(length, lengths), _y(cost * 1e6, top, bottom)) for length, cost in sorted(store.append.items())
+        ]
         self.label_y = self.points[-1][1]
 
 
@@ -37,7 +39,8 @@ def drawn(run: Run) -> str:
     stores = [store for store in run.contests[0].stores if store.append]
     costs = [cost * 1e6 for store in stores for cost in store.append.values()]
     bottom, top = min(costs) / 1.6, max(costs) * 1.4
-    lines = [_Line(store, OTHERS[number % len(OTHERS)], top, bottom) for number, store in enumerate(stores)]
+    lengths = run.contests[0].effort.lengths
+    lines = [_Line(store, OTHERS[number % len(OTHERS)], lengths, top, bottom) for number, store in enumerate(stores)]
     _spread(lines)
     lines.sort(key=lambda line: line.is_ours)  # ours are drawn over the others
     parts = [
@@ -47,16 +50,16 @@ def drawn(run: Run) -> str:
         f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" fill="#ffffff"/>',
         _text(LEFT, 32, "Appending one exchange, as the session grows", INK, size=18, weight=600),
         _text(LEFT, 54, f"microseconds, median, both axes logarithmic: less is better. {run.machine}", FAINT),
-        *_axes(bottom, top),
+        *_axes(lengths, bottom, top),
         *(part for line in lines for part in _drawn_line(line)),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def _x(length: int) -> float:
-    span = math.log10(LENGTHS[-1] / LENGTHS[0])
-    return LEFT + (RIGHT - LEFT) * math.log10(length / LENGTHS[0]) / span
+def _x(length: int, lengths: Lengths) -> float:
+    span = math.log10(lengths[-1] / lengths[0])
+    return LEFT + (RIGHT - LEFT) * math.log10(length / lengths[0]) / span
 
 
 def _y(cost: float, top: float, bottom: float) -> float:
@@ -74,14 +77,14 @@ def _spread(lines: list[_Line]) -> None:
                 below.label_y += missing / 2
 
 
-def _axes(bottom: float, top: float) -> Iterator[str]:
+def _axes(lengths: Lengths, bottom: float, top: float) -> Iterator[str]:
     for exponent in range(math.ceil(math.log10(bottom)), math.floor(math.log10(top)) + 1):
         height = _y(10**exponent, top, bottom)
         yield f'<path d="M{LEFT} {height:.1f}H{RIGHT}" stroke="{GRID}"/>'
         yield _text(LEFT - 10, height + 4, f"{10**exponent:,}", FAINT, anchor="end")
     yield f'<path d="M{LEFT} {BOTTOM}H{RIGHT}" stroke="{FLOOR}"/>'
-    for length in LENGTHS:
-        place = _x(length)
+    for length in lengths:
+        place = _x(length, lengths)
         yield f'<path d="M{place:.1f} {TOP}V{BOTTOM}" stroke="{GRID}"/>'
         yield _text(place, BOTTOM + 22, f"{length:,}", FAINT, anchor="middle")
     yield _text((LEFT + RIGHT) / 2, BOTTOM + 44, "exchanges already in the session", FAINT, anchor="middle")

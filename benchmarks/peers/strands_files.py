@@ -1,16 +1,54 @@
-"""strands-agents: ``FileSessionManager``, a JSON file for each message."""
+"""strands-agents: what its repositories share, and ``FileSessionManager``, a JSON file for each message."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from strands.session.file_session_manager import FileSessionManager
+from strands.session.session_repository import SessionRepository
 from strands.types.session import SessionAgent, SessionMessage
 
 _AGENT = "agent"
+R = TypeVar("R", bound=SessionRepository)
 
 
-class Strands:
+class Repositories(Generic[R]):
+    """Messages are numbered by whoever adds them, here as a session manager does."""
+
+    _sessions: dict[str, R]
+    _lengths: dict[str, int]
+
+    def append(self, session: str, user_text: str, agent_text: str) -> None:
+        self._say(self._repository(session), session, user_text, agent_text)
+
+    def _repository(self, session: str) -> R:
+        if session not in self._sessions:
+            self._sessions[session] = self._made(session)
+            agent = SessionAgent(agent_id=_AGENT, state={}, conversation_manager_state={})
+            self._sessions[session].create_agent(session, agent)
+        return self._sessions[session]
+
+    def _say(self, repository: SessionRepository, session: str, user_text: str, agent_text: str) -> None:
+        length = self._lengths.get(session, 0)
+        self._lengths[session] = length + 2
+        user = SessionMessage.from_message({"role": "user", "content": [{"text": user_text}]}, length)
+        reply = SessionMessage.from_message({"role": "assistant", "content": [{"text": agent_text}]}, length + 1)
+        repository.create_message(session, _AGENT, user)
+        repository.create_message(session, _AGENT, reply)
+
+    def load(self, session: str) -> int:
+        return len(self._sessions[session].list_messages(session, _AGENT))
+
+    def list_newest(self, count: int) -> None:
+        return None
+
+    @abstractmethod
+    def _made(self, session: str) -> R: ...
+
+
+class Strands(Repositories[FileSessionManager]):
     """The manager is its own repository of all sessions."""
 
     name = "strands-agents"
@@ -23,26 +61,10 @@ class Strands:
 
     def open(self, directory: Path) -> None:
         self._directory = directory / "sessions"
-        self._lengths: dict[str, int] = {}
-        self._sessions: dict[str, FileSessionManager] = {}
+        self._lengths, self._sessions = {}, {}
 
-    def append(self, session: str, user_text: str, agent_text: str) -> None:
-        if session not in self._sessions:
-            self._sessions[session] = FileSessionManager(session, storage_dir=str(self._directory))
-            agent = SessionAgent(agent_id=_AGENT, state={}, conversation_manager_state={})
-            self._sessions[session].create_agent(session, agent)
-        length = self._lengths.get(session, 0)
-        self._lengths[session] = length + 2
-        user = SessionMessage.from_message({"role": "user", "content": [{"text": user_text}]}, length)
-        reply = SessionMessage.from_message({"role": "assistant", "content": [{"text": agent_text}]}, length + 1)
-        self._sessions[session].create_message(session, _AGENT, user)
-        self._sessions[session].create_message(session, _AGENT, reply)
-
-    def load(self, session: str) -> int:
-        return len(self._sessions[session].list_messages(session, _AGENT))
-
-    def list_newest(self, count: int) -> None:
-        return None
+    def _made(self, session: str) -> FileSessionManager:
+        return FileSessionManager(session, storage_dir=str(self._directory))
 
     def durability(self) -> str:
         return "renamed, never flushed"
