@@ -34,7 +34,7 @@ def ls(
     user: User = None,
     project: Project = None,
     since: Since = None,
-    top_level: Annotated[bool, typer.Option("--top-level", help="Leave out sessions that have a parent, like forks.")] = False,
+    top_level: Annotated[bool, typer.Option("--top-level", help="Leave out what has a parent, like forks.")] = False,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="How many at most.")] = 20,
     every: Annotated[bool, typer.Option("--all", help="All of them, however many.")] = False,
     as_json: Json = False,
