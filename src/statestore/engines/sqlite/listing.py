@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from itertools import product
-from typing import Final
+from typing import Final, Literal
 
 from statestore.engine import SessionQuery
 from statestore.engines.columns import age_of
@@ -44,12 +44,12 @@ def list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[S
     if query.limit is not None:
         sql += " LIMIT ?"
         values.append(min(query.limit, 2**62))
-    return [SessionSummary(*row) for row in connection.execute(sql, values) if _is_sound(row)]
+    rows = connection.execute(sql, values)
+    return [SessionSummary(*row) for row in rows if tuple(map(type, row)) in _SOUND or _unsound(row)]
 
 
-def _is_sound(row: tuple[object, ...]) -> bool:
-    if tuple(map(type, row)) in _SOUND:
-        return True
+def _unsound(row: tuple[object, ...]) -> Literal[False]:
+    """Tell that a row cannot be listed."""
     log.warning("the session %r is left out of the listing: a value in its row is of the wrong type", row[0])
     return False
 
