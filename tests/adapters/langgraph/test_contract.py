@@ -19,6 +19,7 @@ from langgraph.types import Command, Send, interrupt
 from typing_extensions import TypedDict
 
 from adapters.langgraph.graphs import chat, echo, say, texts, thread
+from statestore.adapters.langgraph import StateStoreSaver
 
 Saver = BaseCheckpointSaver[Any]
 
@@ -102,8 +103,9 @@ def test_a_regular_write_is_kept_and_a_special_one_replaced(saver: Saver) -> Non
     ]
 
 
-@pytest.mark.skipif(not hasattr(base, "writes_sort_key"), reason="older savers of the framework have another order")
 def test_writes_come_in_the_order_of_their_paths(saver: Saver) -> None:
+    if not isinstance(saver, StateStoreSaver) and not hasattr(base, "writes_sort_key"):
+        pytest.skip("LangGraph's own savers have this order from langgraph-checkpoint 4.3 on")
     config = put(saver, {})
     for task, path in (("1", "~b"), ("2", "~a"), ("0", "~c")):
         saver.put_writes(config, [("ch", f"{task}.0"), ("ch", f"{task}.1")], task, path)

@@ -19,7 +19,8 @@ def test_a_message_that_cannot_be_read_names_itself(sqlite_url: str, tmp_path: P
         say(graph, "one", "good")
         connection = sqlite3.connect(tmp_path / "state.db")
         changed = connection.execute(
-            'UPDATE records SET body = replace(body, \'"type":"human"\', \'"type":"martian"\') '
+            'UPDATE records SET body = replace(body, \'"langgraph":{\', \'"langgraph":{"type":"martian"\' || '
+            "CASE WHEN body LIKE '%\"langgraph\":{}%' THEN '' ELSE ',' END) "
             "WHERE place = (SELECT min(place) FROM records WHERE kind = 0)"
         )
         assert changed.rowcount == 1

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
-pytest.importorskip("langgraph.channels.delta")
+pytest.importorskip("langgraph.channels.delta", reason="langgraph has delta channels from 1.2 on")
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.channels.delta import DeltaChannel

@@ -257,7 +257,7 @@ def test_asynchronous_graphs_run_on_an_asynchronous_store(store_url: str) -> Non
     asyncio.run(run())
 
 
-@pytest.mark.skipif(not hasattr(StateStoreSaver, "with_allowlist"), reason="older savers have no allowlist")
+@pytest.mark.skipif(not hasattr(StateStoreSaver, "with_allowlist"), reason="langgraph-checkpoint has it from 4.0.1 on")
 def test_a_clone_with_another_allowlist_shares_the_store(sqlite_url: str) -> None:
     with StateStoreSaver(sqlite_url, serde=JsonPlusSerializer(allowed_msgpack_modules=None)) as saver:
         say(chat(saver), "one")

@@ -8,7 +8,8 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from statestore.adapters.langgraph.view import Elements, Kept, Key, View
+from statestore.adapters.langgraph.noted import Kept, KeptWrites, Key
+from statestore.adapters.langgraph.view import Elements, View
 
 
 class Ahead:
@@ -31,19 +32,37 @@ class Ahead:
             partial(view.by_seq.pop, kept.seq),
             partial(_put_back, view.checkpoints, kept.key, view.checkpoints.get(kept.key)),
             partial(_put_back, view.newest, kept.head.ns, view.newest.get(kept.head.ns)),
+            partial(view.models.drop, kept.seq),
         ]
         view.keep(kept)
 
-    def writes(self, key: Key, seq: int, raw: bytes) -> None:
+    def writes(self, key: Key, kept: KeptWrites) -> None:
         """Writes to a checkpoint will be stored."""
-        self.view.add_writes(key, seq, raw)
-        self._steps.append(partial(self.view.writes[key].remove, (seq, raw)))
+        view = self.view
+        view.keep_writes(kept)
+        self._steps += [
+            partial(view.writes[key].remove, kept),
+            partial(view.writes_by_seq.pop, kept.seq),
+            partial(view.models.drop, kept.seq),
+        ]
 
     def message(self, seq: int, message: BaseMessage) -> None:
-        """A message will be stored."""
-        known = self.view.number_of.get(message.id or "")
-        self._steps += [partial(self.view.drop, seq), partial(_put_back, self.view.number_of, message.id, known)]
-        self.view.hold(seq, message)
+        """A message will be stored, or is stored already and will be given its id."""
+        view = self.view
+        known = view.number_of.get(message.id or "")
+        self._steps += [partial(view.drop, seq), partial(_put_back, view.number_of, message.id, known)]
+        view.hold(seq, message)
+
+    def nameless(self, seq: int, key: Key, message: BaseMessage) -> None:
+        """A message will be stored that was written to a checkpoint without an id."""
+        self._steps.append(partial(self.view.nameless.pop, seq, None))
+        self.view.expect(seq, key, message)
+
+    def used(self, seq: int) -> None:
+        """Such a message will be part of a list, or be given an id."""
+        view = self.view
+        if (expected := view.nameless.pop(seq, None)) is not None:
+            self._steps += [partial(view.expect, seq, *expected), partial(view.names.pop, seq, None)]
 
     def elements(self, seq: int, channel: str, elements: Elements) -> None:
         """A list will be stored."""

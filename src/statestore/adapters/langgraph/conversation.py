@@ -21,6 +21,8 @@ from statestore.records import AGENT, USER, Event, Record, decode_body
 from statestore.timestamps import now_text
 
 _SEALED: Final = "sealed"
+_HUMAN: Final = "human"
+"""The type of a message that has none beside its record."""
 
 
 def records_of(message: BaseMessage, codec: ValueCodec) -> list[Record]:
@@ -35,6 +37,8 @@ def records_of(message: BaseMessage, codec: ValueCodec) -> list[Record]:
         return [_event(TOOL_CALL, calls[0], beside), *(_event(TOOL_CALL, call, False) for call in calls[1:])]
     if isinstance(message, (HumanMessage, AIMessage, ToolMessage)) and beside.get("content") == text:
         del beside["content"]
+    if beside.get("type") == _HUMAN:
+        del beside["type"]
     if isinstance(message, (HumanMessage, AIMessage)):
         said = _said(USER if isinstance(message, HumanMessage) else AGENT, text, beside)
         return [said, *(_event(TOOL_CALL, call, False) for call in calls)]
@@ -45,14 +49,19 @@ def records_of(message: BaseMessage, codec: ValueCodec) -> list[Record]:
     return [_event(kind, {"content": text}, beside)]
 
 
-def message_in(line: Line, codec: ValueCodec) -> BaseMessage:
-    """The message that a record holds."""
+def message_in(line: Line, codec: ValueCodec, name: str | None) -> BaseMessage:
+    """The message that a record holds, with the id that it was given later, if it was."""
     assert line.mark is not UNSET
     beside: dict[str, Any] = msgspec.json.decode(line.mark)
     if _SEALED in beside:
-        return codec.decoded(beside[_SEALED])
+        message: BaseMessage = codec.decoded(beside[_SEALED])
+        message.id = name or message.id
+        return message
+    if name is not None:
+        beside["id"] = name
     if "content" not in beside:
         beside["content"] = line.text()
+    beside.setdefault("type", _HUMAN)
     return message_of(beside)
 
 

@@ -6,15 +6,17 @@ from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple, PendingWrite
 
 from statestore.adapters.langgraph.lists import list_note
+from statestore.adapters.langgraph.noted import Kept
 from statestore.adapters.langgraph.notes import CheckpointNote
-from statestore.adapters.langgraph.references import INPUT, SAID, from_input
+from statestore.adapters.langgraph.references import INPUT, SAID, from_input, said_in, said_in_input
 from statestore.adapters.langgraph.thread import Thread
 from statestore.adapters.langgraph.values import ValueCodec
-from statestore.adapters.langgraph.view import Elements, Kept
+from statestore.adapters.langgraph.view import Elements
 from statestore.store.async_store import AsyncStateStore
 
 if TYPE_CHECKING:
@@ -31,15 +33,18 @@ class Getter:
         self, store: AsyncStateStore, thread: Thread, ns: str, checkpoint_id: str | None
     ) -> CheckpointTuple | None:
         """A checkpoint, or the newest one of a namespace."""
-        async with thread.turn(store):
-            if not await thread.refresh(store):
-                return None
+
+        async def found() -> CheckpointTuple | None:
             kept = await thread.find(store, ns, checkpoint_id)
             return None if kept is None else await self.tuple_of(store, thread, kept)
 
+        async with thread.turn(store):
+            return await thread.look(store, found)
+
     async def tuple_of(self, store: AsyncStateStore, thread: Thread, kept: Kept) -> CheckpointTuple:
         """A checkpoint with its values and its writes."""
-        note = kept.opened()
+        await thread.know_what_it_needs(store, kept)
+        note = thread.view.note_of(kept)
         values: dict[str, Any] = {}
         for channel in (*note.values, *note.at):
             values[channel] = await self._value(store, thread, kept.seq, note, channel)
@@ -71,11 +76,11 @@ class Getter:
         async with thread.turn(store):
             kept = await thread.find(store, ns, checkpoint_id) if await thread.refresh(store) else None
             waiting = set(channels)
-            while waiting and kept is not None and (parent := kept.opened().parent) is not None:
+            while waiting and kept is not None and (parent := thread.view.note_of(kept).parent) is not None:
                 kept = await thread.find(store, ns, parent)
                 if kept is None:
                     break
-                note = kept.opened()
+                note = thread.view.note_of(kept)
                 for write in reversed(await self.writes_of(store, thread, note, waiting)):
                     histories[write[1]]["writes"].append(write)
                 for channel in waiting.intersection((*note.values, *note.at)):
@@ -94,7 +99,7 @@ class Getter:
     ) -> list[PendingWrite]:
         """What was written to a checkpoint, in the order in which the framework applies it."""
         found: dict[tuple[str, int], tuple[str, str, Any]] = {}
-        for writes in thread.view.writes_of((note.ns, note.id)):
+        for writes in await thread.writes_of(store, (note.ns, note.id)):
             for idx, channel, value in writes.writes:
                 if idx < 0 or (writes.task, idx) not in found:
                     found[writes.task, idx] = (writes.path, channel, value)
@@ -109,9 +114,7 @@ class Getter:
         self, store: AsyncStateStore, thread: Thread, note: CheckpointNote, channel: str, value: Any
     ) -> Any:
         if value.__class__ is dict and SAID in value:
-            elements = Elements(value[SAID])
-            await thread.load_messages(store, elements, self._codec)
-            return thread.view.lend(elements)
+            return await self._said(store, thread, note, said_in(value))
         if value.__class__ is dict and INPUT in value:
             value = from_input(note, channel, value[INPUT])
         return self._codec.decoded(value)
@@ -122,7 +125,11 @@ class Getter:
             note = await thread.note_at(store, seq)
         stored = note.values[channel]
         if list_note(stored) is None:
-            return self._codec.decoded(stored)
+            said = said_in_input(stored)
+            decoded = self._codec.decoded(stored)
+            for name, numbers in said.items():
+                decoded[name] = await self._said(store, thread, note, numbers)
+            return decoded
         elements = await thread.elements(store, seq, channel)
         await thread.load_messages(store, elements, self._codec)
         messages = thread.view.lend(elements)
@@ -133,6 +140,18 @@ class Getter:
             next(waiting) if isinstance(element, int) else self._codec.decoded(msgspec.json.decode(element))
             for element in elements.all
         ]
+
+    async def _said(
+        self, store: AsyncStateStore, thread: Thread, note: CheckpointNote, numbers: list[int]
+    ) -> list[BaseMessage]:
+        """Messages that were written to a checkpoint. If it is the newest, the next one may give them their ids."""
+        view, elements, key = thread.view, Elements(numbers), (note.ns, note.id)
+        await thread.load_messages(store, elements, self._codec)
+        newest = view.newest.get(note.ns)
+        for seq in numbers if newest is not None and newest.key == key else ():
+            if seq > 0 and seq not in view.names and not (held := view.held(seq)).id:
+                view.expect(seq, key, held)
+        return view.lend(elements)
 
 
 def config_of(thread_id: str, ns: str, checkpoint_id: str) -> RunnableConfig:

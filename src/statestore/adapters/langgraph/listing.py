@@ -9,9 +9,9 @@ from langgraph.checkpoint.base import CheckpointTuple
 
 from statestore.adapters.identifiers import foreign_id
 from statestore.adapters.langgraph.getting import Getter
+from statestore.adapters.langgraph.noted import Kept
 from statestore.adapters.langgraph.notes import FRAMEWORK
 from statestore.adapters.langgraph.thread import Thread
-from statestore.adapters.langgraph.view import Kept
 from statestore.errors import NotSupported
 from statestore.store.async_store import AsyncStateStore
 
@@ -76,10 +76,11 @@ class Lister:
             async with thread.turn(store):
                 if await thread.refresh(store):
                     await thread.extend(store)
-                    chosen += [(thread, *key) for key, kept in thread.view.checkpoints.items() if self._matches(kept)]
+                    found = thread.view.checkpoints.items()
+                    chosen += [(thread, *key) for key, kept in found if self._matches(thread, kept)]
         return sorted(chosen, key=lambda entry: entry[2], reverse=True)
 
-    def _matches(self, kept: Kept) -> bool:
+    def _matches(self, thread: Thread, kept: Kept) -> bool:
         head = kept.head
         if self._ns is not None and head.ns != self._ns:
             return False
@@ -89,7 +90,7 @@ class Lister:
             return False
         if not self._filter:
             return True
-        metadata = self._getter.metadata_of(kept.opened())
+        metadata = self._getter.metadata_of(thread.view.note_of(kept))
         return all(metadata.get(key) == value for key, value in self._filter.items())
 
     async def thread_ids(self, store: AsyncStateStore) -> list[str]:

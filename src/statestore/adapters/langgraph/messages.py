@@ -93,16 +93,17 @@ def twin(message: BaseMessage) -> BaseMessage:
     values = message.__dict__.copy()
     for key, value in values.items():
         if value.__class__ not in _SIMPLE:
-            values[key] = _copied(value)
+            values[key] = copied(value)
     extra = message.__pydantic_extra__
-    return _made(message.__class__, values, _copied(extra) if extra else {}, message.__pydantic_fields_set__.copy())
+    return _made(message.__class__, values, copied(extra) if extra else {}, message.__pydantic_fields_set__.copy())
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
+    """A copy that shares nothing that could be changed."""
     if value.__class__ is dict:
-        return {key: _copied(item) for key, item in cast("dict[Any, Any]", value).items()} if value else {}
+        return {key: copied(item) for key, item in cast("dict[Any, Any]", value).items()} if value else {}
     if value.__class__ is list:
-        return [_copied(item) for item in cast("list[Any]", value)] if value else []
+        return [copied(item) for item in cast("list[Any]", value)] if value else []
     return value if value.__class__ in _SIMPLE else deepcopy(value)
 
 

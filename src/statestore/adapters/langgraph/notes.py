@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
+from statestore.adapters.langgraph.shortening import full
 from statestore.engine import NewRecord
 from statestore.errors import InvalidValue
 from statestore.records import Event, body_of
@@ -24,7 +25,10 @@ WRITES: Final = "writes"
 
 
 class CheckpointNote(Struct, omit_defaults=True):
-    """One checkpoint. Each of its values lies here, or in the note of an earlier checkpoint."""
+    """One checkpoint. Each of its values lies here, or in the note of an earlier checkpoint.
+
+    It is stored so, whole, or as a `LikeCheckpoint`.
+    """
 
     v: int
     id: str
@@ -47,10 +51,41 @@ class CheckpointNote(Struct, omit_defaults=True):
     """The number of the first record with writes of this checkpoint, if one was stored before the checkpoint was."""
     is_late: bool = field(default=False, name="late")
     """Whether a checkpoint with a higher id was there already."""
+    ids: dict[int, str] = {}
+    """The ids (`short`) that messages were given after they had been stored without one, by their records' numbers."""
+
+
+class LikeCheckpoint(Struct, omit_defaults=True):
+    """A checkpoint as what it does not have in common with an earlier one, whose note is whole.
+
+    Numbers of records are distances back from its own here, and whole numbers among versions, as well as the step, are
+    distances from the highest version: what a graph does turn after turn then looks the same.
+    """
+
+    id: str
+    """`short`."""
+    like: int
+    top: int | None = None
+    """The highest version; left out where the step that the event shows tells it."""
+    up: int | None = None
+    """Its parent's record."""
+    ns: str = ""
+    ts: str = ""
+    since: int | None = None
+    is_late: bool = field(default=False, name="late")
+    ids: dict[int, str] = {}
+    v: int | UnsetType = UNSET
+    updated: list[str] | UnsetType | None = UNSET
+    versions: dict[str, Any] = {}
+    seen: dict[str, Any] = {}
+    more: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    at: dict[str, Any] = {}
 
 
 class WritesNote(Struct, omit_defaults=True):
-    """What one task wrote, pending on a checkpoint."""
+    """What one task wrote, pending on a checkpoint. It is stored so, whole, or as `LikeWrites`."""
 
     task: str
     checkpoint: str
@@ -58,21 +93,38 @@ class WritesNote(Struct, omit_defaults=True):
     path: str = ""
     writes: list[tuple[int, str, Any]] = []
     """Position, channel, and the value encoded. A special write (an error, an interrupt) has a position below 0."""
+    ids: dict[int, str] = {}
+    """As in a `CheckpointNote`."""
+
+
+class LikeWrites(Struct, omit_defaults=True):
+    """Writes as what they do not have in common with earlier ones, whose note is whole. Numbers are distances back."""
+
+    task: str
+    """`short`."""
+    like: int
+    to: int | None = None
+    """The checkpoint's record, if it was there already."""
+    checkpoint: str = ""
+    """Otherwise its id, `short`."""
+    ns: str = ""
+    ids: dict[int, str] = {}
+    path: str | UnsetType = UNSET
+    writes: list[tuple[int, str, Any]] | UnsetType = UNSET
 
 
 class ListNote(Struct, omit_defaults=True):
     """A list as a change of an earlier version of it."""
 
-    size: int
+    size: int = 0
     pieces: list[Any] = []
     """In order: ``[from, to]``, a slice of the base; ``{"at": […]}``, the numbers of records that are messages;
-    ``{"items": […]}``, encoded items; ``{"packed": "…"}``, many numbers."""
+    ``{"items": […]}``, encoded items; ``{"dense": "…"}`` or ``{"packed": "…"}``, many numbers. A number below 0 stands
+    for the message with the id that it was given later."""
     base: int | None = None
     """The number of the record that holds the earlier version."""
-    depth: int = 0
-    """How many versions there are below this one, down to one that needs no base."""
-    root: int | None = None
-    """The number of the record that holds that one."""
+    more: list[int] = []
+    """Instead of pieces: all of the base, and then these messages."""
 
 
 class Line(Struct, gc=False):
@@ -90,10 +142,20 @@ class Line(Struct, gc=False):
         return "" if self.data is UNSET else _decode_output(self.data).output
 
 
+class _Shown(Struct):
+    step: int | None = None
+
+
+def step_shown_by(data: Raw | UnsetType) -> int | None:
+    """The step that a checkpoint's event shows."""
+    return None if data is UNSET else _decode_shown(data).step
+
+
 class _Output(Struct):
     output: str = ""
 
 
+_decode_shown: Final = msgspec.json.Decoder(_Shown).decode
 _decode_output: Final = msgspec.json.Decoder(_Output).decode
 
 
@@ -106,23 +168,41 @@ class Head(Struct, gc=False):
     ns: str = ""
     checkpoint: str = ""
     is_late: bool = field(default=False, name="late")
-    since: int | None = None
+    like: int | None = None
+    up: int | None = None
+    to: int | None = None
+    ids: dict[int, str] = {}
+    type: str | None = None
+    """Of a message."""
 
     @property
     def is_checkpoint(self) -> bool:
         """Whether this is the note of a checkpoint."""
-        return self.v is not None
+        return self.id is not None and self.type is None and (self.v is not None or self.like is not None)
 
     @property
     def is_writes(self) -> bool:
         """Whether this is the note of some writes."""
-        return self.task is not None
+        return self.task is not None and self.type is None
 
 
 decode_checkpoint: Final = msgspec.json.Decoder(CheckpointNote).decode
+decode_like_checkpoint: Final = msgspec.json.Decoder(LikeCheckpoint).decode
 decode_writes: Final = msgspec.json.Decoder(WritesNote).decode
-decode_head: Final = msgspec.json.Decoder(Head).decode
+decode_like_writes: Final = msgspec.json.Decoder(LikeWrites).decode
+_decode_head: Final = msgspec.json.Decoder(Head).decode
 _encode: Final = msgspec.json.Encoder().encode
+
+
+def head_of(mark: bytes) -> Head | None:
+    """What the note beside a record is about; ``None`` if that is no note of ours."""
+    try:
+        head = _decode_head(mark)
+    except msgspec.ValidationError:
+        return None
+    if head.like is not None:
+        head.id, head.checkpoint = head.id and full(head.id), full(head.checkpoint)
+    return head
 
 
 def note_text(note: Any) -> bytes:

@@ -8,15 +8,22 @@ from statestore.adapters.langgraph.notes import CheckpointNote, note_text
 from statestore.adapters.langgraph.values import MESSAGE
 
 SAID: Final = "$said"
-"""``{"$said": [7, 9]}``: the messages in these records."""
+"""``{"$said": [7, -9]}``: the messages in these records; below 0, with the id that they were given later."""
 INPUT: Final = "$input"
 """``{"$input": [null, "id"]}``: what the checkpoint's input has for the channel, with these ids of messages."""
-_START: Final = "__start__"
+START: Final = "__start__"
+"""The channel that holds the input of a checkpoint."""
 
 
 def said_in(value: Any) -> list[int]:
     """The numbers of the messages that a written value names."""
     return value[SAID] if value.__class__ is dict and SAID in value else []
+
+
+def said_in_input(value: Any) -> dict[str, list[int]]:
+    """The numbers of the messages that a checkpoint's input names, by channel."""
+    items = cast("dict[str, Any]", value).items() if value.__class__ is dict else ()
+    return {key: numbers for key, item in items if (numbers := said_in(item))}
 
 
 def as_input(note: CheckpointNote, channel: str, encoded: Any) -> Any:
@@ -35,7 +42,7 @@ def from_input(note: CheckpointNote, channel: str, ids: list[Any]) -> Any:
 
 
 def _input(note: CheckpointNote, channel: str) -> list[Any] | None:
-    start: Any = note.values.get(_START)
+    start: Any = note.values.get(START)
     given = cast("dict[str, Any]", start).get(channel) if isinstance(start, dict) else None
     return cast("list[Any]", given) if isinstance(given, list) else None
 

@@ -13,19 +13,21 @@ from typing import Any, Final, cast
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from statestore.adapters.langgraph.lists import LIST, list_note, whole_list
+from statestore.adapters.langgraph.lists import list_note, whole_list
+from statestore.adapters.langgraph.noted import Kept, Key
 from statestore.adapters.langgraph.notes import (
     FRAMEWORK,
     CheckpointNote,
     WritesNote,
-    decode_writes,
     note_text,
     ts_told_by,
 )
-from statestore.adapters.langgraph.references import SAID, said_in
+from statestore.adapters.langgraph.reading import lines_of
+from statestore.adapters.langgraph.references import SAID, said_in, said_in_input
 from statestore.adapters.langgraph.sessions import ThreadSession
-from statestore.adapters.langgraph.thread import Thread, lines_of
-from statestore.adapters.langgraph.view import Kept, Key, View
+from statestore.adapters.langgraph.shortening import short
+from statestore.adapters.langgraph.thread import Thread
+from statestore.adapters.langgraph.view import View
 from statestore.engine import NewRecord
 from statestore.errors import SessionConflict
 from statestore.jsontext import joined_members, members
@@ -81,15 +83,19 @@ class _Rewriting:
         self._thread = thread
         self._staying = staying
         self._moved: dict[int, int] = {}
+        self._named: set[int] = set()
 
     async def records(self, stored: StoredSession) -> list[NewRecord]:
         """All records that stay, with the numbers that they will have."""
         view = self._thread.view
         kept = {view.checkpoints[key].seq: view.checkpoints[key] for key in self._staying}
-        writes = {seq: decode_writes(raw) for key in self._staying for seq, raw in view.writes.get(key, ())}
-        notes = set(view.by_seq) | {seq for found in view.writes.values() for seq, _ in found}
+        writes = {
+            found.seq: view.note_of_writes(found, key) for key in self._staying for found in view.writes.get(key, ())
+        }
+        notes = {*view.by_seq, *view.writes_by_seq}
         needed = await self._needed(kept.values())
-        needed.update(number for note in writes.values() for _, _, value in note.writes for number in said_in(value))
+        for note in writes.values():
+            needed.update(abs(number) for _, _, value in note.writes for number in said_in(value))
         new: list[NewRecord] = []
         is_dropping = False
         for record in stored.records.in_order():
@@ -116,49 +122,62 @@ class _Rewriting:
         """The messages that checkpoints hold."""
         needed: set[int] = set()
         for one in kept:
-            for channel, at in _places(one).items():
-                note = await self._thread.note_at(self._store, at)
-                if list_note(note.values[channel]) is not None:
+            for channel, at in _places(self._thread.view.note_of(one), one.seq).items():
+                value = (await self._thread.note_at(self._store, at)).values[channel]
+                if list_note(value) is not None:
                     found = (await self._thread.elements(self._store, at, channel)).all
-                    needed.update(element for element in found if isinstance(element, int))
+                    needed.update(abs(element) for element in found if isinstance(element, int))
+                needed.update(abs(number) for numbers in said_in_input(value).values() for number in numbers)
         return needed
+
+    def _now(self, number: int) -> int:
+        """The number that a message will have."""
+        return self._moved[number] if number > 0 else -self._moved[-number]
+
+    def _ids(self, numbers: Iterable[int]) -> dict[int, str]:
+        """The ids that messages were given, for those whose ids nobody has noted yet."""
+        new = {-number for number in numbers if number < 0} - self._named
+        self._named |= new
+        return {self._moved[seq]: short(self._thread.view.names[seq]) for seq in sorted(new)}
 
     async def _whole(self, kept: Kept, body: bytes) -> bytes:
         """A checkpoint's record with all its values in it."""
-        note = kept.opened()
+        note = self._thread.view.note_of(kept)
         values: dict[str, Any] = {}
-        for channel, at in _places(kept).items():
+        said: set[int] = set()
+        for channel, at in _places(note, kept.seq).items():
             value = (await self._thread.note_at(self._store, at)).values[channel]
             if list_note(value) is not None:
                 found = (await self._thread.elements(self._store, at, channel)).all
-                moved = [self._moved[element] if isinstance(element, int) else element for element in found]
-                value = {LIST: whole_list(moved)}
+                said.update(element for element in found if isinstance(element, int))
+                moved = [self._now(element) if isinstance(element, int) else element for element in found]
+                value = whole_list(moved)
+            for name, numbers in said_in_input(value).items():
+                said.update(numbers)
+                value = {**value, name: {SAID: [self._now(number) for number in numbers]}}
             values[channel] = value
-        early = [
-            self._moved[seq] for seq, _ in self._thread.view.writes.get((note.ns, note.id), ()) if seq in self._moved
-        ]
+        written = self._thread.view.writes.get((note.ns, note.id), ())
+        early = [self._moved[found.seq] for found in written if found.seq in self._moved]
         ts = "" if note.ts == ts_told_by(kept.moment) else note.ts
-        whole = replace(note, ts=ts, values=values, at={}, since=min(early, default=None))
-        return _with_note(body, whole)
+        since = min(early, default=None)
+        return _with_note(body, replace(note, ts=ts, values=values, at={}, since=since, ids=self._ids(said)))
 
     def _renamed(self, note: WritesNote, body: bytes) -> bytes:
         """The record of some writes, with the messages that they name under their new numbers."""
-        if not any(said_in(value) for _, _, value in note.writes):
-            return body
+        said = [number for _, _, value in note.writes for number in said_in(value)]
         writes = [
-            (idx, channel, {SAID: [self._moved[seq] for seq in said_in(value)]} if said_in(value) else value)
+            (idx, channel, {SAID: [self._now(number) for number in said_in(value)]} if said_in(value) else value)
             for idx, channel, value in note.writes
         ]
-        return _with_note(body, replace(note, writes=writes))
+        return _with_note(body, replace(note, writes=writes, ids=self._ids(said)))
 
 
 def _with_note(body: bytes, note: CheckpointNote | WritesNote) -> bytes:
     return joined_members(members(body) | {FRAMEWORK: note_text(note)})
 
 
-def _places(kept: Kept) -> dict[str, int]:
-    note = kept.opened()
-    return dict.fromkeys(note.values, kept.seq) | note.at
+def _places(note: CheckpointNote, seq: int) -> dict[str, int]:
+    return dict.fromkeys(note.values, seq) | note.at
 
 
 def _renumbered(record: StoredRecord, body: bytes, seq: int) -> NewRecord:
@@ -175,11 +194,11 @@ def heads(view: View) -> Iterable[Key]:
     """The newest checkpoint of each namespace, and the older ones that a delta channel of it is built on."""
     for ns, newest in view.newest.items():
         key: Key | None = (ns, newest.id)
-        waiting = _deltas(newest.opened())
+        waiting = _deltas(view.note_of(newest))
         while key is not None and key in view.checkpoints:
             yield key
-            note = view.checkpoints[key].opened()
-            waiting -= set(_places(view.checkpoints[key]))
+            note = view.note_of(view.checkpoints[key])
+            waiting -= {*note.values, *note.at}
             key = (ns, note.parent) if waiting and note.parent is not None else None
 
 

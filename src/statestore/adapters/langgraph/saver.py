@@ -224,7 +224,9 @@ class StateStoreSaver(BaseCheckpointSaver[Any]):
                 store,
                 self._thread(thread_id),
                 lambda view: (
-                    key for key, kept in view.checkpoints.items() if kept.opened().metadata.get("run_id") not in doomed
+                    key
+                    for key, kept in view.checkpoints.items()
+                    if view.note_of(kept).metadata.get("run_id") not in doomed
                 ),
             )
 

@@ -1,32 +1,49 @@
-"""Messages on their way into a thread's conversation: which are there already, and the numbers of new ones."""
+"""Messages on their way into a thread's conversation: which are there already, and the numbers of new ones.
+
+Many a message has no id when it is written, and is given one when it becomes part of the conversation. It is stored
+when it is written; the id is noted later, and the message with that id has the same number, below 0.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from statestore.adapters.langgraph.ahead import Ahead
 from statestore.adapters.langgraph.conversation import records_of
 from statestore.adapters.langgraph.messages import twin
-from statestore.adapters.langgraph.rolls import are_same
+from statestore.adapters.langgraph.noted import Key
+from statestore.adapters.langgraph.rolls import are_same, are_same_but_for_the_id
 from statestore.adapters.langgraph.sessions import numbered
+from statestore.adapters.langgraph.shortening import short
 from statestore.adapters.langgraph.values import ValueCodec
 from statestore.adapters.langgraph.view import View
 from statestore.engine import NewRecord
 from statestore.records import Record
 
+_KEPT_AS_THEY_ARE: Final = frozenset((HumanMessage, AIMessage, SystemMessage, ToolMessage))
+"""A chunk of a message becomes a message when it is added to others."""
+
 
 class Spoken:
-    """The messages that one commit adds to what a view knows. The commit must be made at the view's version."""
+    """The messages that one commit adds to what a view knows. The commit must be made at the view's version.
 
-    def __init__(self, view: View, codec: ValueCodec) -> None:
+    ``written_to`` is the checkpoint that they are written to, or that the new one follows.
+    """
+
+    def __init__(self, view: View, codec: ValueCodec, written_to: Key) -> None:
         self._view = view
         self._codec = codec
+        self._written_to = written_to
         self._first = view.next_seq
         self._records: list[Record] = []
         self._messages: dict[int, BaseMessage] = {}
         self._by_id: dict[str, int] = {}
+        self._nameless: dict[int, Key] = {}
+        self._used: set[int] = set()
+        self.ids: dict[int, str] = {}
+        """The ids that messages are given now, `short`, by the numbers of their records."""
 
     @property
     def next_seq(self) -> int:
@@ -40,7 +57,39 @@ class Spoken:
         seq = self._by_id.get(message.id) or self._view.number_of.get(message.id)
         return seq if seq is not None and are_same(message, self.held(seq)) else None
 
-    def added(self, message: BaseMessage) -> int:
+    def listed(self, message: BaseMessage) -> int:
+        """The number of a message that is part of the conversation now."""
+        seq = self.number_of(message) or self._expected(message, self._written_to)
+        if seq is None:
+            return self._added(message)
+        if not message.id:
+            self._used.add(seq)
+        return seq
+
+    def written(self, message: BaseMessage, to: Key) -> int:
+        """The number of a message that is written to a checkpoint, or is its input."""
+        seq = self.number_of(message) or self._expected(message, to)
+        if seq is None:
+            seq = self._added(message)
+            if not message.id:
+                self._nameless[seq] = to
+        return seq
+
+    def _expected(self, message: BaseMessage, to: Key) -> int | None:
+        """The number of a message that was written before it had an id; it has one now, or still has none."""
+        for seq, (key, nameless) in self._view.nameless.items():
+            is_free = seq not in self._used and key == to
+            if is_free and are_same_but_for_the_id(message, nameless):
+                if not message.id:
+                    return seq
+                self._used.add(seq)
+                self.ids[seq] = short(message.id)
+                self._messages[-seq] = twin(message)
+                self._by_id[message.id] = -seq
+                return -seq
+        return None
+
+    def _added(self, message: BaseMessage) -> int:
         """Make a message part of the conversation; the number that it will have."""
         seq = self.next_seq
         self._records += records_of(message, self._codec)
@@ -59,10 +108,16 @@ class Spoken:
 
     def note(self, ahead: Ahead) -> None:
         """Have the view know them from now on."""
+        for seq in self._used:
+            ahead.used(seq)
         for seq, message in self._messages.items():
             ahead.message(seq, message)
+        for seq, key in self._nameless.items():
+            ahead.nameless(seq, key, self._messages[seq])
 
 
-def is_identified(item: Any) -> bool:
-    """Whether this is a message that can be told from others of the same words."""
-    return isinstance(item, BaseMessage) and item.type != "remove" and bool(item.id)
+def is_kept_as_it_is(item: Any) -> bool:
+    """Whether this is a message that will be in the conversation as it was written, perhaps with an id."""
+    return (
+        isinstance(item, BaseMessage) and item.type != "remove" and (bool(item.id) or type(item) in _KEPT_AS_THEY_ARE)
+    )

@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from statestore.adapters.langgraph.messages import is_plain_number, is_text, message_fields, message_of
+from statestore.adapters.langgraph.messages import copied, is_plain_number, is_text, message_fields, message_of
 from statestore.errors import CorruptData, InvalidValue
 
 MESSAGE: Final = "$message"
@@ -69,7 +69,7 @@ class ValueCodec:
         if len(stored) == 1:
             (key, inner) = next(iter(stored.items()))
             if key == MESSAGE:
-                return message_of(inner)
+                return message_of(copied(inner))
             if key == SERDE:
                 return self._unsealed(inner)
             if key == ESCAPED:

@@ -8,24 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage
-from msgspec import UNSET, Struct
 
 from statestore.adapters.langgraph.lists import Element
 from statestore.adapters.langgraph.messages import twin
-from statestore.adapters.langgraph.notes import (
-    CheckpointNote,
-    Head,
-    Line,
-    WritesNote,
-    decode_checkpoint,
-    decode_head,
-    decode_writes,
-    ts_told_by,
-)
+from statestore.adapters.langgraph.noted import Key, Noted
 from statestore.adapters.langgraph.rolls import Roll, are_same
 from statestore.errors import CorruptSession
 
@@ -33,37 +23,8 @@ _references: Final[Callable[[object], int]] = getattr(sys, "getrefcount", lambda
 _OWN_REFERENCES: Final = max(map(_references, list({0: object()}.values()))) + 1
 """How many references a message has that lies in the view and in a list, and that nobody else holds."""
 
-Key = tuple[str, str]
-"""A checkpoint: its namespace and its id."""
-
 _LISTS: Final = 16
-
-
-class Kept(Struct, gc=False):
-    """A checkpoint in the view."""
-
-    seq: int
-    raw: bytes
-    head: Head
-    moment: str
-    note: CheckpointNote | None = None
-
-    @property
-    def key(self) -> Key:
-        """Its namespace and its id."""
-        return self.head.ns, self.id
-
-    @property
-    def id(self) -> str:
-        """The checkpoint's id."""
-        return self.head.id or ""
-
-    def opened(self) -> CheckpointNote:
-        """The whole note."""
-        if self.note is None:
-            self.note = decode_checkpoint(self.raw)
-            self.note.ts = self.note.ts or ts_told_by(self.moment)
-        return self.note
+_NAMELESS: Final = 64
 
 
 def _nothing(seq: int) -> BaseMessage:
@@ -71,16 +32,26 @@ def _nothing(seq: int) -> BaseMessage:
 
 
 class Elements:
-    """The elements of a list, and the messages among them if it holds nothing else."""
+    """The elements of a list, and the messages among them if it holds nothing else.
 
-    __slots__ = ("all", "roll")
+    ``depth`` is the number of changes that it is told by.
+    """
 
-    def __init__(self, elements: Sequence[Element], roll: Roll | None = None) -> None:
+    __slots__ = ("all", "depth", "roll")
+
+    def __init__(self, elements: Sequence[Element], roll: Roll | None = None, depth: int = 0) -> None:
         self.all = elements
         self.roll = roll
+        self.depth = depth
+
+    def numbers(self) -> Sequence[int]:
+        """The messages among the elements."""
+        if self.roll is not None:
+            return cast("Sequence[int]", self.all)
+        return [element for element in self.all if isinstance(element, int)]
 
 
-class View:
+class View(Noted):
     """The cache for one thread."""
 
     def __init__(self) -> None:
@@ -90,60 +61,20 @@ class View:
 
     def forget(self) -> None:
         """Know nothing."""
+        super().forget()
         self.created: str | None = None
         self.version: Any = None
         self.next_seq = 1
         self.last_seq = 0
         self.floor = 1
         """Everything from this number on is known."""
-        self.checkpoints: dict[Key, Kept] = {}
-        self.by_seq: dict[int, Kept] = {}
-        self.newest: dict[str, Kept] = {}
-        """The checkpoint with the highest id, by namespace, as far as the view reaches."""
-        self.disordered: set[str] = set()
-        """The namespaces whose checkpoints came in another order than that of their ids."""
-        self.writes: dict[Key, list[tuple[int, bytes]]] = {}
-        self.lines: dict[int, Line] = {}
-        """Records that are messages, as they were read."""
+        self.nameless: OrderedDict[int, tuple[Key, BaseMessage]] = OrderedDict()
+        """Messages that were written to a checkpoint without an id, and are not part of a list yet."""
         self._messages: dict[int, BaseMessage] = {}
         self.number_of: dict[str, int] = {}
-        """Which record holds the message with an id."""
+        """Which record holds the message with an id; below 0 if it was given the id later."""
         self.lists: OrderedDict[tuple[int, str], Elements] = OrderedDict()
         self._lent: dict[int, BaseMessage] = {}
-
-    def absorb(self, found: Iterable[tuple[int, Line]]) -> None:
-        """Take note of records."""
-        for seq, line in found:
-            if line.mark is UNSET:
-                continue
-            raw = bytes(line.mark)
-            head = decode_head(raw) if line.content is UNSET and raw.startswith(b"{") else None
-            if head is not None and head.is_checkpoint:
-                self.keep(Kept(seq, raw, head, line.timestamp))
-            elif head is not None and head.is_writes:
-                self.add_writes((head.ns, head.checkpoint), seq, raw)
-            elif raw.startswith(b"{"):
-                self.lines[seq] = line
-
-    def keep(self, kept: Kept) -> None:
-        """Take note of a checkpoint; of two with one id, the later one holds."""
-        key = kept.key
-        known, newest = self.checkpoints.get(key), self.newest.get(kept.head.ns)
-        self.by_seq[kept.seq] = kept
-        if known is None or known.seq < kept.seq:
-            self.checkpoints[key] = kept
-        if newest is None or newest.id < kept.id or (newest.id == kept.id and newest.seq < kept.seq):
-            self.newest[kept.head.ns] = kept
-        if kept.head.is_late:
-            self.disordered.add(kept.head.ns)
-
-    def add_writes(self, key: Key, seq: int, raw: bytes) -> None:
-        """Take note of writes."""
-        self.writes.setdefault(key, []).append((seq, raw))
-
-    def writes_of(self, key: Key) -> list[WritesNote]:
-        """The notes of a checkpoint's writes, as they came."""
-        return [decode_writes(raw) for _, raw in sorted(self.writes.get(key, ()))]
 
     def remember_list(self, seq: int, channel: str, elements: Elements) -> None:
         """Keep the elements of a list for the next version of it."""
@@ -155,7 +86,7 @@ class View:
     def hold(self, seq: int, message: BaseMessage) -> None:
         """Keep a message that nobody else has."""
         self._messages[seq] = message
-        self.lines.pop(seq, None)
+        self.lines.pop(abs(seq), None)
         if message.id:
             self.number_of[message.id] = seq
 
@@ -166,7 +97,13 @@ class View:
 
     def has_message(self, seq: int) -> bool:
         """Whether the message in a record is in the view."""
-        return seq in self._messages or seq in self.lines
+        return seq in self._messages or (seq in self.lines if seq > 0 else -seq in self.lines and -seq in self.names)
+
+    def expect(self, seq: int, key: Key, message: BaseMessage) -> None:
+        """A message was written to a checkpoint without an id: the next one will hold it, perhaps with an id."""
+        self.nameless[seq] = key, message
+        if len(self.nameless) > _NAMELESS:
+            self.nameless.popitem(last=False)
 
     def held(self, seq: int) -> BaseMessage:
         """The message in a record, for comparing. It is never handed out; made from what was read when it is needed."""
@@ -176,8 +113,8 @@ class View:
 
     def roll_of(self, elements: Elements) -> Roll | None:
         """The messages of a list, which must be in the view; ``None`` if it holds anything else."""
-        if elements.roll is None and all(isinstance(element, int) for element in elements.all):
-            elements.roll = Roll([self.held(seq) for seq in elements.all if isinstance(seq, int)])
+        if elements.roll is None and len(numbers := elements.numbers()) == len(elements.all):
+            elements.roll = Roll([self.held(seq) for seq in numbers])
         return elements.roll
 
     def lend(self, elements: Elements) -> list[BaseMessage]:
@@ -187,18 +124,21 @@ class View:
         them for every turn of a long conversation.
         """
         lent = self._lent
-        numbers = [seq for seq in elements.all if isinstance(seq, int)]
-        new = [seq for seq in numbers if seq not in lent]
-        for seq in new:
-            lent[seq] = self._copy_of(seq)
-        given = list(map(lent.__getitem__, numbers))
-        if len(new) == len(numbers) and len(set(new)) == len(new):
-            return given
+        numbers = elements.numbers()
+        try:
+            given = list(map(lent.__getitem__, numbers))
+        except KeyError:
+            new = [seq for seq in dict.fromkeys(numbers) if seq not in lent]
+            for seq in new:
+                lent[seq] = self._copy_of(seq)
+            given = list(map(lent.__getitem__, numbers))
+            if len(new) == len(numbers):
+                return given
         roll = self.roll_of(elements) or Roll([self.held(seq) for seq in numbers])
         if max(map(_references, given), default=0) <= _OWN_REFERENCES and roll.is_as(given):
             return given
         for index, message in enumerate(given):
-            held = roll.messages[index]
+            held = roll.message(index)
             if _references(message) > _OWN_REFERENCES + 1 or not are_same(message, held):
                 given[index] = lent[numbers[index]] = twin(held)
         return given

@@ -1,0 +1,210 @@
+"""Reading a thread: what is known of it is brought up to date, and more of it is read when that is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+import msgspec
+from langchain_core.messages import BaseMessage
+from msgspec import UNSET
+
+from statestore.adapters.langgraph.conversation import message_in
+from statestore.adapters.langgraph.lists import Element, elements_of, list_note
+from statestore.adapters.langgraph.noted import Kept, Key, Noted
+from statestore.adapters.langgraph.notes import CheckpointNote, Line, ListNote, WritesNote
+from statestore.adapters.langgraph.sessions import ThreadSession
+from statestore.adapters.langgraph.values import ValueCodec
+from statestore.adapters.langgraph.view import Elements, View
+from statestore.errors import CorruptSession
+from statestore.store.async_store import AsyncStateStore
+from statestore.store.decoding import decoded_as
+from statestore.store.logs import log
+from statestore.stored import StoredSession
+
+T = TypeVar("T")
+_FIRST_READ: Final = 48
+"""How many records are read of a thread that nothing is known of; more if they do not tell enough."""
+
+
+class ReadThread:
+    """A thread's session, and what is known of it. Whoever reads has the thread's turn."""
+
+    def __init__(self, session: ThreadSession) -> None:
+        self.session = session
+        self.view = View()
+
+    async def refresh(self, store: AsyncStateStore) -> bool:
+        """Bring the view up to date; whether there is such a thread."""
+        view = self.view
+        if view.created is not None:
+            stored = await self.session.read(store, after=view.last_seq - 1)
+            if stored is not None and stored.fields.created == view.created:
+                found = lines_of(stored)
+                if view.last_seq == 0 or (found and found[0][0] == view.last_seq):
+                    view.absorb(found[1:] if view.last_seq else found)
+                    self._note_state(stored, found)
+                    return True
+            view.forget()
+        stored = await self.session.read(store, last=_FIRST_READ)
+        if stored is None:
+            return False
+        found = lines_of(stored)
+        view.created = stored.fields.created
+        view.floor = found[0][0] if len(found) >= _FIRST_READ else 1
+        view.absorb(found)
+        self._note_state(stored, found)
+        return True
+
+    async def look(self, store: AsyncStateStore, at: Callable[[], Awaitable[T]]) -> T | None:
+        """Look at the thread as it is now; anew if it was rewritten meanwhile. ``None`` if there is no such thread."""
+        is_there = await self.refresh(store)
+        while is_there:
+            version = self.view.version
+            try:
+                return await at()
+            except CorruptSession:
+                self.forget()
+                is_there = await self.refresh(store)
+                if self.view.version == version:  # it is really so
+                    raise
+        return None
+
+    def forget(self) -> None:
+        """Know nothing: what was known is not so any more."""
+        self.view.forget()
+
+    def _note_state(self, stored: StoredSession, found: Sequence[tuple[int, Line]]) -> None:
+        view = self.view
+        view.version, view.next_seq = stored.version, stored.next_seq
+        if found:
+            view.last_seq = found[-1][0]
+
+    async def extend(self, store: AsyncStateStore, to: int = 1) -> None:
+        """Know everything from this number on."""
+        view = self.view
+        while view.floor > max(to, 1):
+            count = max(256, view.next_seq - view.floor)
+            stored = await self.session.read(store, before=view.floor, last=max(count, view.floor - to))
+            found = [] if stored is None else lines_of(stored)
+            view.absorb(found)
+            view.floor = found[0][0] if found else 1
+
+    async def find(self, store: AsyncStateStore, ns: str, checkpoint_id: str | None) -> Kept | None:
+        """A checkpoint, or the newest one of a namespace, with everything that was written to it."""
+        view = self.view
+        while True:
+            kept = view.newest.get(ns) if checkpoint_id is None else view.checkpoints.get((ns, checkpoint_id))
+            is_sure = kept is not None and not (checkpoint_id is None and ns in view.disordered)
+            if is_sure or view.floor <= 1:
+                break
+            await self.extend(store, max(1, view.floor - max(256, view.next_seq - view.floor)))
+        if kept is not None:
+            await self.know_what_it_needs(store, kept)
+            if (since := self.view.note_of(kept).since) is not None:
+                await self.extend(store, since)
+        return kept
+
+    async def note_at(self, store: AsyncStateStore, seq: int) -> CheckpointNote:
+        """The note of the checkpoint in a record."""
+        kept = await self._known(store, seq)
+        await self.know_what_it_needs(store, kept)
+        return self.view.note_of(kept)
+
+    async def know_what_it_needs(self, store: AsyncStateStore, kept: Kept) -> None:
+        """Have in the view what is needed to open a checkpoint's note."""
+        for seq in kept.needs:
+            await self._known(store, seq)
+
+    async def writes_of(self, store: AsyncStateStore, key: Key) -> list[WritesNote]:
+        """The notes of a checkpoint's writes, as they came."""
+        view = self.view
+        for kept in view.writes.get(key, ()):
+            for seq in kept.needs:
+                if seq not in view.writes_by_seq:
+                    view.writes_by_seq |= (await self._noted_at(store, seq)).writes_by_seq
+        return view.writes_of(key)
+
+    async def _known(self, store: AsyncStateStore, seq: int) -> Kept:
+        """The checkpoint in a record, wherever that is."""
+        if self.view.known(seq) is None:
+            self.view.far |= (await self._noted_at(store, seq)).by_seq
+        kept = self.view.known(seq)
+        if kept is None:
+            raise CorruptSession(f"thread {self.session.thread_id}: record {seq} should be a checkpoint, and is none")
+        return kept
+
+    async def _noted_at(self, store: AsyncStateStore, seq: int) -> Noted:
+        stored = await self.session.read(store, after=seq - 1, before=seq + 1)
+        found = Noted()
+        found.absorb([] if stored is None else lines_of(stored))
+        return found
+
+    async def elements(self, store: AsyncStateStore, seq: int, channel: str) -> Elements:
+        """The elements of the list that a record holds for a channel."""
+        view = self.view
+        chain: list[ListNote] = []
+        at: int | None = seq
+        elements: Sequence[Element] = ()
+        depth = -1
+        while at is not None:
+            if (at, channel) in view.lists:
+                if not chain:
+                    return view.lists[at, channel]
+                elements, depth = view.lists[at, channel].all, view.lists[at, channel].depth
+                break
+            if chain and at < view.floor:
+                await self.extend(store, max(1, view.floor - max(256, view.next_seq - view.floor)))
+            note = list_note((await self.note_at(store, at)).values.get(channel))
+            if note is None:
+                raise CorruptSession(f"thread {self.session.thread_id}: record {at} should hold {channel!r} as a list")
+            chain.append(note)
+            at = note.base
+        for note in reversed(chain):
+            elements = elements_of(note, elements)
+        found = Elements(elements, depth=depth + len(chain))
+        view.remember_list(seq, channel, found)
+        return found
+
+    async def load_messages(self, store: AsyncStateStore, elements: Elements, codec: ValueCodec) -> None:
+        """Have the messages of a list in the view."""
+        view = self.view
+        if elements.roll is not None:
+            return
+        view.opened = partial(self._message, codec=codec)
+        far = [seq for seq in elements.numbers() if not view.has_message(seq)]
+        if far:
+            wanted = set(map(abs, far))
+            end = max(max(wanted) + 1, view.floor)  # messages may have been given their ids anywhere before that
+            stored = await self.session.read(store, after=min(wanted) - 1, before=end)
+            for seq, line in [] if stored is None else lines_of(stored):
+                if seq in wanted:
+                    view.lines[seq] = line
+                elif line.content is UNSET and line.mark is not UNSET:
+                    view.note_names_in(bytes(line.mark))
+
+    def _message(self, seq: int, codec: ValueCodec) -> BaseMessage:
+        line, name = self.view.lines.get(abs(seq)), self.view.names.get(-seq)
+        if line is None or line.mark is UNSET or (seq < 0 and name is None):
+            raise CorruptSession(f"thread {self.session.thread_id}: record {abs(seq)} should be a message, and is none")
+        try:
+            return message_in(line, codec, name)
+        except (msgspec.MsgspecError, ValueError, TypeError, KeyError) as error:
+            raise CorruptSession(
+                f"thread {self.session.thread_id}: the message in record {abs(seq)} cannot be read: {error}"
+            ) from error
+
+
+def lines_of(stored: StoredSession) -> list[tuple[int, Line]]:
+    """The records as the saver reads them; one that cannot be read is left out, and hides no other."""
+    try:
+        return decoded_as(stored.records, Line)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        found: list[tuple[int, Line]] = []
+        for record in stored.records.in_order():
+            try:
+                found.append((record.seq, msgspec.json.decode(record.body, type=Line)))
+            except (msgspec.DecodeError, ValueError, RecursionError) as error:
+                log().warning("session %s: record %d cannot be read, and is left out: %s", stored.id, record.seq, error)
+        return found
