@@ -44,7 +44,7 @@ class Requires(Struct, frozen=True, gc=False):
 NOTHING = Requires()
 
 
-class PutDocument(Struct, frozen=True):
+class PutDocument(Struct, frozen=True, gc=False):
     """Write a document whole."""
 
     category: str
@@ -54,7 +54,7 @@ class PutDocument(Struct, frozen=True):
     requires: Requires = NOTHING
 
 
-class DeleteDocument(Struct, frozen=True):
+class DeleteDocument(Struct, frozen=True, gc=False):
     """Remove a document; one that is not there is no error."""
 
     category: str
@@ -63,7 +63,7 @@ class DeleteDocument(Struct, frozen=True):
     requires: Requires = NOTHING
 
 
-class DeleteCategory(Struct, frozen=True):
+class DeleteCategory(Struct, frozen=True, gc=False):
     """Remove all documents of one category, not those of categories below it."""
 
     category: str
@@ -82,7 +82,7 @@ class NewRecord(Struct, frozen=True, gc=False):
     """Only of user messages: what the label ``opening`` becomes if this record is stored and the label is unset."""
 
 
-class NewSession(Struct, frozen=True):
+class NewSession(Struct, frozen=True, gc=False):
     """What a session is born with and never changes."""
 
     user_id: str
@@ -122,7 +122,7 @@ class ChangeSession(Struct, frozen=True, gc=False):
     unset_metadata: tuple[str, ...] = ()
 
 
-class DeleteSession(Struct, frozen=True):
+class DeleteSession(Struct, frozen=True, gc=False):
     """Remove a session with all its records; one that is not there is no error."""
 
     id: str

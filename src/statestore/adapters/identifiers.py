@@ -37,6 +37,8 @@ def stored_id(text: str) -> SessionId:
 
 def foreign_id(session_id: str, metadata: Mapping[str, Any] | None = None) -> str:
     """The framework's id behind a session id. A shortened one is looked up in the session's ``metadata``."""
+    if "%" not in session_id:  # nothing in it is encoded
+        return session_id
     if is_shortened(session_id):
         original = (metadata or {}).get(ORIGINAL_ID)
         if isinstance(original, str) and stored_name(original) == session_id:
@@ -87,7 +89,7 @@ def category_parts(category: str) -> tuple[str, ...]:
 
 def is_shortened(name: str) -> bool:
     """Whether a name stands for a text that was too long to keep."""
-    return _SHORTENED.fullmatch(name[-66:]) is not None
+    return "%~" in name and _SHORTENED.fullmatch(name[-66:]) is not None
 
 
 def _stored(text: str, needs_encoding: Callable[[str], bool], encoded: Callable[[str], str]) -> str:
