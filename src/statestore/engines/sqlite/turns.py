@@ -21,7 +21,7 @@ from typing import Final
 from statestore.engines.forking import forget_after_fork
 from statestore.errors import StoreUnavailable
 
-SHARE: Final = 0.004
+SHARE: Final = 0.01
 """Seconds that a process may go on for before it queues up again."""
 PAUSE: Final = 0.0005
 """Seconds that a process may pause within its share without losing the turn."""
