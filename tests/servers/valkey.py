@@ -39,12 +39,15 @@ def _binary() -> str:
 
 
 def free_port() -> int:
-    """A port that nobody listens on, and whose neighbour for the bus of a cluster exists."""
+    """A port that nobody uses, nor the one that a cluster takes for its bus with it."""
     while True:
-        with socket.socket() as probe:
+        with socket.socket() as probe, socket.socket() as bus:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        if port < 55_000:
+            try:
+                bus.bind(("127.0.0.1", port + 10_000))
+            except (OSError, OverflowError):  # in use, or beyond all ports
+                continue
             return port
 
 

@@ -17,7 +17,9 @@ from sqlite_hooks import hooked, raw, said, seqs
 
 from children import Child, Tell, in_child
 from contestants import in_threads
+from faults.handles import handles_in_use
 from statestore import AgentResponse, AsyncStateStore, StateStore, StoreUnavailable, UserMessage
+from statestore.engines.sqlite.turns import Turnstile
 
 
 class Holder:
@@ -421,3 +423,21 @@ def test_tasks_cancelled_while_a_lock_is_waited_for_disturb_nobody(database: Pat
     words = said(store, "shared")
     assert [word for word in words if word != "first" and int(word) % 2 == 0] == [str(n) for n in range(0, 20, 2)]
     assert len(words) == len(set(words)), "what was cancelled happened once or not at all"
+
+
+def test_who_queued_up_for_a_turn_and_closes_has_no_handle_left(database: Path) -> None:
+    busy, patient = Turnstile(str(database), 30), Turnstile(str(database), 30)
+    busy.open()
+    for _ in range(20):  # what ends a moment later is caught sooner or later
+        with busy.turn():
+            before = handles_in_use()
+            patient.open()
+            waiting = threading.Thread(target=patient.take)
+            waiting.start()
+            while patient._queue is None:  # type: ignore[reportPrivateUsage]
+                assert waiting.is_alive()
+        waiting.join(30)
+        patient.hand_on()
+        patient.close()
+        assert handles_in_use() == before
+    busy.close()

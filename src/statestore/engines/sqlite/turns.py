@@ -29,6 +29,9 @@ NAP: Final = 0.0002
 LONGEST_NAP: Final = 0.005
 """How long the first in line sleeps between two looks at a turn that is in use: longer and longer."""
 
+PARTING: Final = 0.1
+"""Seconds that whoever closes waits for its thread at most: one that stands in line may have to stay there."""
+
 _MOMENT: Final = Struct("d")
 _COUNT: Final = Struct("I")
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -167,7 +170,8 @@ class _Queue:
             stack.callback(os.close, self._gate)
             self._turn = os.open(f"{path}-turn", _FLAGS, 0o600)
             stack.callback(os.close, self._turn)
-            threading.Thread(target=self._stand_in_line, name="statestore-turn", daemon=True).start()
+            self._thread = threading.Thread(target=self._stand_in_line, name="statestore-turn", daemon=True)
+            self._thread.start()
             stack.pop_all()
 
     def wait(self, timeout: float) -> bool:
@@ -189,8 +193,10 @@ class _Queue:
                     fcntl.flock(self._turn, fcntl.LOCK_UN)
 
     def stop(self) -> None:
-        """Let the thread end, when what it waits for comes."""
+        """Let the thread end, and its lock files with it: now, or if it stands in line, when its turn comes."""
         self._requests.put(None)
+        if threading.current_thread() is not self._thread:  # where a store that nobody closed may be collected, too
+            self._thread.join(PARTING)
 
     def close_inherited(self) -> None:
         """In a child process, where the thread is not: close its lock files."""
