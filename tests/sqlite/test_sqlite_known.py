@@ -11,6 +11,7 @@ import pytest
 from sqlite_hooks import hooked, said
 
 from statestore import SessionConflict, SessionNotFound, StateStore, UserMessage
+from statestore.engines.sqlite import turns
 
 
 def _without_a_turn(database: Path, *statements: str) -> None:
@@ -20,11 +21,18 @@ def _without_a_turn(database: Path, *statements: str) -> None:
             connection.execute(statement)
 
 
-def test_a_session_that_was_just_written_is_not_read_again(database: Path) -> None:
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_session_that_was_just_written_is_not_read_again(
+    is_over: bool, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the turn in which the store was opened and the session was written, or in a later one."""
+    monkeypatch.setattr(turns, "SHARE", 30.0)
     looked: list[str] = []
     with hooked(before=lambda statement: looked.append(statement)), StateStore.open(database) as store:
         store.get_or_create_session("alice", "one")
         store.append("one", UserMessage("first"))
+        if is_over:
+            store._store._engine._turns._share_ends = 0.0  # type: ignore[reportPrivateUsage, attr-defined]
         looked.clear()
         store.append("one", UserMessage("second"))
         assert not [statement for statement in looked if "FROM sessions WHERE id" in statement]

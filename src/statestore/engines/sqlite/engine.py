@@ -105,6 +105,7 @@ class SqliteEngine:
                         self._file.set_journal(connection)
                         migrate(connection, self._path)
                         self._upkeep.tidy_after_others(connection)
+                        self._upkeep.note_others(connection)
             except BaseException:
                 self._let_go()
                 raise
