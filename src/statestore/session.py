@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from statestore.errors import InvalidValue
+from statestore.errors import CorruptSession, InvalidValue
 from statestore.history import History
 from statestore.jsontext import check_label, check_text
 from statestore.ledger import Ledger, Origin, check_metadata
@@ -151,7 +151,10 @@ class Session:
         ledger = self._ledger
         if ledger.metadata is None:
             stored = ledger.origin.metadata if ledger.origin else b"{}"
-            ledger.metadata = msgspec.json.decode(stored, type=dict[str, Any])
+            try:
+                ledger.metadata = msgspec.json.decode(stored, type=dict[str, Any])
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                raise CorruptSession(f"session {self.id}: its metadata cannot be decoded: {error}") from error
         return ledger.metadata
 
     @metadata.setter
