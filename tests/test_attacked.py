@@ -12,7 +12,19 @@ from typing import Any
 
 import pytest
 
-from statestore import AsyncStateStore, CorruptData, Session, SessionConflict, StateStore, StoreUnavailable, UserMessage
+from statestore import (
+    AsyncStateStore,
+    CorruptData,
+    CorruptSession,
+    Session,
+    SessionConflict,
+    StateStore,
+    StoreUnavailable,
+    UserMessage,
+)
+from statestore.engine import ChangeSession
+from statestore.engines.memory import MemoryEngine
+from statestore.host import step
 
 BARE: dict[str, Any] = {
     "id": "a",
@@ -202,3 +214,14 @@ def test_a_number_that_python_cannot_hold_is_shown_and_kept_and_told(tmp_path: P
         session.add_user_message("more")
         store.save_session(session)
         assert b'"weight": 1e999' in file.read_bytes()
+
+
+def test_metadata_that_are_not_unicode_are_told_as_a_corrupt_session() -> None:
+    engine = MemoryEngine()
+    with StateStore.open(engine) as store:
+        store.get_or_create_session("alice", "one")
+        step(engine.commit([ChangeSession("one", "2026-01-01T00:00:00Z", set_metadata={"title": b'"vi\xe3tim"'})]))
+        session = store.load_session("one")
+        assert session is not None
+        with pytest.raises(CorruptSession, match="session one: its metadata"):
+            session.set_metadata("colour", "blue")
