@@ -56,20 +56,14 @@ class Conversation(Struct, frozen=True):
         birth = {FRAMEWORK: framework, **birth_metadata(foreign_id), **(metadata or {})}
         return cls(framework, stored_id(foreign_id), user_id, birth)
 
-    async def add(
-        self, store: AsyncStateStore, records: Sequence[Record], keys: Sequence[str | None] | None = None
-    ) -> list[int]:
-        """Append records, in one commit; the numbers they got. With ``keys``, what is there already is not repeated."""
+    async def add(self, store: AsyncStateStore, records: Sequence[Record]) -> list[int]:
+        """Append records, in one commit; the numbers they got."""
         sessions = self.sessions(store)
         for _ in range(ATTEMPTS):
             with suppress(SessionNotFound):
-                return await sessions.append(self.id, *records, keys=keys)
-            try:
-                numbers = await self.create(store, () if keys else records)
-            except SessionConflict:
-                continue  # somebody was faster: theirs is the session
-            if not keys:
-                return numbers
+                return await sessions.append(self.id, *records)
+            with suppress(SessionConflict):  # somebody was faster: theirs is the session
+                return await self.create(store, records)
         raise SessionConflict(f"session {self.id} was made and deleted {ATTEMPTS} times meanwhile")
 
     async def create(self, store: AsyncStateStore, records: Sequence[Record] = ()) -> list[int]:
