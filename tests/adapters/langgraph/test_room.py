@@ -21,8 +21,11 @@ from typing_extensions import TypedDict
 
 from adapters.langgraph.graphs import chat, say, texts, thread
 from statestore import CorruptData, StateStore
-from statestore.adapters.langgraph import StateStoreSaver
+from statestore.adapters.langgraph import StateStoreSaver, spoken
+from statestore.adapters.langgraph.conversation import records_of
 from statestore.adapters.langgraph.sessions import ThreadSession
+from statestore.adapters.langgraph.values import ValueCodec
+from statestore.records import Record
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -146,6 +149,26 @@ def test_a_message_that_is_given_an_id_later_is_one_message(
     found = our_saver.get_tuple(second)
     assert found is not None
     assert found.checkpoint["channel_values"]["messages"] == said
+
+
+def test_a_message_that_is_given_its_id_while_it_is_stored_is_the_same_for_everybody(
+    our_saver: StateStoreSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = AIMessage("Yes.")
+
+    def records_and_then_an_id(message: BaseMessage, codec: ValueCodec) -> list[Record]:
+        records = records_of(message, codec)
+        said.id = "given in that instant, by another thread"
+        return records
+
+    monkeypatch.setattr(spoken, "records_of", records_and_then_an_id)
+    metadata: Any = {"source": "loop", "step": 1, "parents": {}}
+    config = our_saver.put(thread(checkpoint_ns=""), _checkpoint([], 1), metadata, {"messages": 1})
+    our_saver.put_writes(config, [("messages", [said])], "task")
+    for saver in (our_saver, StateStoreSaver(our_saver._access._opened_plainly())):
+        found = saver.get_tuple(config)
+        assert found is not None
+        assert found.pending_writes == [("task", "messages", [AIMessage("Yes.")])]
 
 
 def test_what_was_written_to_one_checkpoint_is_not_taken_for_what_another_says(our_saver: StateStoreSaver) -> None:

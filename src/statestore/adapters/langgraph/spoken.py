@@ -59,6 +59,7 @@ class Spoken:
 
     def listed(self, message: BaseMessage) -> int:
         """The number of a message that is part of the conversation now."""
+        message = twin(message)
         seq = self.number_of(message) or self._expected(message, self._written_to)
         if seq is None:
             return self._added(message)
@@ -68,6 +69,7 @@ class Spoken:
 
     def written(self, message: BaseMessage, to: Key) -> int:
         """The number of a message that is written to a checkpoint, or is its input."""
+        message = twin(message)  # the framework gives it an id meanwhile, in another thread
         seq = self.number_of(message) or self._expected(message, to)
         if seq is None:
             seq = self._added(message)
@@ -84,7 +86,7 @@ class Spoken:
                     return seq
                 self._used.add(seq)
                 self.ids[seq] = short(message.id)
-                self._messages[-seq] = twin(message)
+                self._messages[-seq] = message
                 self._by_id[message.id] = -seq
                 return -seq
         return None
@@ -93,7 +95,7 @@ class Spoken:
         """Make a message part of the conversation; the number that it will have."""
         seq = self.next_seq
         self._records += records_of(message, self._codec)
-        self._messages[seq] = twin(message)
+        self._messages[seq] = message
         if message.id:
             self._by_id[message.id] = seq
         return seq
