@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from statestore import (
+    AgentResponse,
     AsyncStateStore,
     CorruptData,
     CorruptSession,
+    Event,
     Session,
     SessionConflict,
     StateStore,
@@ -154,6 +156,21 @@ def test_numbers_that_cannot_be_are_void_and_nothing_is_lost(tmp_path: Path, not
         assert [getattr(entry.record, "content", "") for entry in store.timeline("a")] == ["2", "3"]
 
 
+@pytest.mark.parametrize("record", [UserMessage("new"), AgentResponse("new"), Event("note", "new")])
+def test_what_is_added_to_lists_that_were_cut_by_hand_comes_last(
+    tmp_path: Path, record: UserMessage | AgentResponse | Event
+) -> None:
+    """The notes still number the messages that are gone, and a new one must not get such a number."""
+    responses = [{"content": str(n), "timestamp": f"2026-01-01T00:00:0{n}Z"} for n in (1, 2)]
+    notes = {"next": 9, "seqs": [[1], [2], []]}
+    put(tmp_path, BARE | {"user_messages": [], "agent_responses": responses, "metadata": {"statestore": notes}})
+    with StateStore.open(tmp_path) as store:
+        before = [(entry.seq, entry.record) for entry in store.timeline("a")]
+        (seq,) = store.append("a", record)
+        after = [(entry.seq, entry.record) for entry in store.timeline("a")]
+        assert after == [*before, (seq, record)]
+
+
 def test_a_rewind_keeps_what_a_newer_release_noted(tmp_path: Path) -> None:
     path = put(tmp_path, BARE | {"metadata": {"statestore": {"future": [1]}}})
     with StateStore.open(tmp_path) as store:
@@ -169,6 +186,8 @@ def test_a_rewind_keeps_what_a_newer_release_noted(tmp_path: Path) -> None:
         'UPDATE files SET entry = replace(entry, \'"message_count":0\', \'"message_count":"no"\')',
         "UPDATE files SET entry = '[1]'",
         "UPDATE files SET entry = CAST(x'5bff5d' AS TEXT)",
+        "PRAGMA writable_schema = ON;"
+        "UPDATE sqlite_master SET name = CAST(x'b19f' AS TEXT), sql = 'CREATE nonsense' WHERE name = 'files'",
     ],
 )
 def test_a_damaged_index_is_rebuilt(tmp_path: Path, damage: str) -> None:
@@ -178,7 +197,7 @@ def test_a_damaged_index_is_rebuilt(tmp_path: Path, damage: str) -> None:
         os.utime(file, ns=(1, 1))  # old enough for the index to trust
         store.list_sessions()
     with sqlite3.connect(tmp_path / ".statestore" / "index.db") as connection:
-        connection.execute(damage)
+        connection.executescript(damage)
     connection.close()
     for limit in (None, 10):
         with StateStore.open(tmp_path) as store:

@@ -320,6 +320,10 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "without a table": _script("DROP TABLE sessions"),
     "without words": _script("DROP TABLE words"),
     "entries of nonsense": _script("UPDATE sessions SET entry = 'nonsense'"),
+    "a schema that is no text": _script(
+        "PRAGMA writable_schema = ON;"
+        "UPDATE sqlite_master SET name = CAST(x'b19f' AS TEXT), sql = 'CREATE nonsense' WHERE name = 'sessions'"
+    ),
     "entries that are no text": _script("UPDATE sessions SET entry = CAST(x'5bff5d' AS TEXT)"),
 }
 

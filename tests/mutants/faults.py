@@ -135,7 +135,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an index that cannot be written fails the listing",
         "engines/files/index.py",
-        "        except (sqlite3.DatabaseError, OSError) as error:\n",
+        "        except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:\n",
         "        except sqlite3.DatabaseError as error:\n",
         "faults/test_faults_permissions.py::test_an_index_that_may_not_be_written_does_not_stop_a_listing",
     ),

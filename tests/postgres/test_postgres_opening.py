@@ -16,7 +16,8 @@ import pytest
 from postgres_hooks import run_in, said, schema_of
 
 from children import SOURCE
-from servers.postgres import PASSWORD, PostgresServer, free_port, running_server, sql
+from servers.ports import free_port
+from servers.postgres import PASSWORD, PostgresServer, running_server, sql
 from statestore import InvalidValue, ReadOnlyStore, StateStore, StoreClosed, StoreUnavailable, UserMessage
 from statestore.opening import engine_for
 

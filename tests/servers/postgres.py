@@ -11,7 +11,6 @@ import os
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import asyncpg
+
+from servers.ports import free_port
 
 SERVER: Final = "STATESTORE_TEST_POSTGRES"
 """The environment variable with the URL of a server to use instead, whose role may create schemas."""
@@ -71,13 +72,6 @@ def _runs(binaries: Path) -> bool:
     except (OSError, subprocess.CalledProcessError):
         return False
     return True
-
-
-def free_port() -> int:
-    """A port of the loopback interface that nobody listens at."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class PostgresServer:

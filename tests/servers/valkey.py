@@ -9,7 +9,6 @@ import atexit
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import redis
+
+from servers.ports import free_port
 
 SERVER: Final = "STATESTORE_TEST_VALKEY"
 """The environment variable with the URL of a server to use instead, like ``valkey://localhost:6379``."""
@@ -36,19 +37,6 @@ def _binary() -> str:
     assert spec.origin is not None
     (found,) = Path(spec.origin).parent.glob("_binaries/*/valkey-server")
     return str(found)
-
-
-def free_port() -> int:
-    """A port that nobody uses, nor the one that a cluster takes for its bus with it."""
-    while True:
-        with socket.socket() as probe, socket.socket() as bus:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-            try:
-                bus.bind(("127.0.0.1", port + 10_000))
-            except (OSError, OverflowError):  # in use, or beyond all ports
-                continue
-            return port
 
 
 class ValkeyServer:

@@ -10,7 +10,8 @@ import traceback
 
 import pytest
 
-from servers.valkey import ValkeyCluster, ValkeyServer, free_port, server, shared_cluster, shared_url
+from servers.ports import free_port
+from servers.valkey import ValkeyCluster, ValkeyServer, server, shared_cluster, shared_url
 from statestore import AsyncStateStore, Session, StateStore, UserMessage
 from statestore.errors import InvalidValue, NotSupported, ReadOnlyStore, StateStoreError, StoreUnavailable
 

@@ -65,10 +65,14 @@ def parse_notes(text: bytes) -> Notes:
     return notes if is_sound else replace(notes, seqs=([], [], []))
 
 
+def are_cut(notes: Notes, counts: Sequence[int]) -> bool:
+    """Whether lists are shorter than the notes say, because somebody cut them by hand."""
+    return any(len(seqs) > count for seqs, count in zip(notes.seqs, counts, strict=True))
+
+
 def fitting_seqs(notes: Notes, counts: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
-    """The covered records' numbers; none, if the lists are shorter than that (somebody cut them by hand)."""
-    fits = all(len(seqs) <= count for seqs, count in zip(notes.seqs, counts, strict=True))
-    return notes.seqs if fits else ([], [], [])
+    """The covered records' numbers; none, if the lists were cut."""
+    return ([], [], []) if are_cut(notes, counts) else notes.seqs
 
 
 def numbering_of(notes: Notes, columns: Columns) -> Numbering:

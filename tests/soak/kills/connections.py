@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from children import PATIENCE
 
+Connection = tuple[int, int]
+"""The client's port, and the server's: clients of several servers may have one port."""
 _TIME_WAIT = "06"
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
@@ -24,10 +26,10 @@ class _Line(NamedTuple):
     inode: str
 
 
-def ports_of(pid: int) -> set[int]:
-    """The local ports of a process's connections, but for those that it has from us. It had better stand still."""
+def connections_of(pid: int) -> set[Connection]:
+    """A process's connections, but for those that it has from us. It had better stand still."""
     inodes = _sockets_of(pid) - _sockets_of(os.getpid())
-    return {line.local for line in _lines() if line.inode in inodes}
+    return {(line.local, line.remote) for line in _lines() if line.inode in inodes}
 
 
 def _sockets_of(pid: int) -> set[str]:
@@ -38,10 +40,10 @@ def _sockets_of(pid: int) -> set[str]:
     return sockets
 
 
-def wait_until_closed(ports: Collection[int]) -> None:
-    """Wait until no server holds its end of a connection from one of these ports any more."""
+def wait_until_closed(connections: Collection[Connection]) -> None:
+    """Wait until no server holds its end of one of these connections any more."""
     deadline = time.monotonic() + PATIENCE
-    while ports and any(line.remote in ports and line.state != _TIME_WAIT for line in _lines()):
+    while any((line.remote, line.local) in connections and line.state != _TIME_WAIT for line in _lines()):
         assert time.monotonic() < deadline, "a server does not notice that its client is gone"
         time.sleep(0.001)
 

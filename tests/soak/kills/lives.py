@@ -9,7 +9,7 @@ from random import Random
 
 from children import Child, in_child
 from soak.grounds import LOCAL, SERVERS, Ground
-from soak.kills.connections import ports_of, wait_until_closed
+from soak.kills.connections import Connection, connections_of, wait_until_closed
 from soak.kills.copiers import killed_copies
 from soak.kills.openers import THERE, look, look_alone, recover_only
 from soak.kills.strands import Strand
@@ -72,17 +72,17 @@ class _Story:
 
     def _kill(self, victim: Writer, living: list[Writer]) -> None:
         _wait_for_moment(victim, self._ground, self._chance)
-        ports: set[int] = set()
+        connections: set[Connection] = set()
         if self._ground.engine in SERVERS:
             victim.stand_still()
-            ports = ports_of(victim.pid)
+            connections = connections_of(victim.pid)
         victim.kill()
         heard = [writer.heard() for writer in living]
         ended = victim.ended()
         assert ended.was_killed, ended.error
         assert not ended.error, ended.error
         victim.go_on_from(ended.told)
-        wait_until_closed(ports)
+        wait_until_closed(connections)
         self._die_while_recovering()
         found = in_child(lambda tell: look(self._manner, victim.strands, tell))
         for strand, word in zip(victim.strands, found, strict=True):

@@ -17,7 +17,7 @@ from statestore import StateStore
 
 NOT_THERE, HALF_WAY, THERE = "is not there", "was half-way", "is there"
 RESUMED = 8
-"""For how many of a dead writer's strands somebody else goes on at once."""
+"""For how many of a dead writer's strands somebody else goes on at once; for those that were half-way, always."""
 
 SQLITE_AT_REST = {"state.db", "state.db-gate", "state.db-turn"}
 
@@ -34,7 +34,8 @@ def look(manner: Manner, dead: Sequence[Strand], tell: Tell) -> None:
         by_name = {strand.name: strand for strand in dead}
         seen = observed(store, by_name)
         found = {strand.name: _found(strand, seen[strand.name]) for strand in dead}
-        resumed = [strand for strand in dead[:RESUMED] if _resumes(store, strand, found[strand.name])]
+        open_ends = [strand for strand in dead[RESUMED:] if found[strand.name] == HALF_WAY]
+        resumed = [strand for strand in (*dead[:RESUMED], *open_ends) if _resumes(store, strand, found[strand.name])]
         for name, after in observed(store, [strand.name for strand in resumed]).items():
             strand = by_name[name]
             assert after == strand.deed().makes.shown(), f"done again, {found[name]}: {_told(strand, after)}"
@@ -85,7 +86,7 @@ def _resumes(store: StateStore, strand: Strand, found: str) -> bool:
     deed = strand.deed()
     if found == THERE and not deed.repeats:
         return False
-    if found == HALF_WAY:
+    if found == HALF_WAY and any(picture.sessions.keys() & picture.trash.keys() for picture in deed.between):
         store.for_user(strand.name).empty_trash()  # of a session in both places, one remains
         if observed(store, [strand.name])[strand.name] == deed.makes.shown():
             return True

@@ -16,7 +16,7 @@ from statestore.jsontext import changed_members, joined_array, joined_members, m
 from statestore.names import RESERVED_METADATA_KEY
 from statestore.records import bodies_of, column_of, decode_body
 from statestore.seedform import layout
-from statestore.seedform.notes import LETTERS, NOTED, Notes, known_keys
+from statestore.seedform.notes import LETTERS, NOTED, Notes, are_cut, known_keys
 from statestore.seedform.pieces import Edit, in_text_order
 from statestore.seedform.render import notes_for, session_json
 from statestore.seedform.text import SessionText
@@ -116,7 +116,7 @@ class _Additions:
         self.latest = old.latest
         self._new: list[_Addition] = []
         next_seq = old.next_seq()
-        is_told_by_time = True
+        is_told_by_time = not are_cut(old.notes, old.counts)  # or the notes would fit again when the lists grow
         seqs: list[int] = []
         keys = self._known_keys(old, records)
         noted_keys = dict(old.notes.keys)

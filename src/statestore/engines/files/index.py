@@ -201,7 +201,7 @@ class IndexFile:
             with closing(self._connect()) as connection, connection:
                 connection.executemany("DELETE FROM files WHERE id = ?", lost)
                 connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", rows)
-        except (sqlite3.DatabaseError, OSError) as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:
             log.debug("the index %s could not be updated: %s", self._path, error)
             if not isinstance(error, (sqlite3.OperationalError, OSError)):
                 self.discard(error)

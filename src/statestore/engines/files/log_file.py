@@ -120,7 +120,7 @@ class LogFile:
             try:
                 with self._connected() as connection:
                     return act(connection)
-            except (sqlite3.DatabaseError, LogDamaged) as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError, LogDamaged) as error:
                 if isinstance(error, sqlite3.ProgrammingError):
                     raise
                 if turn == _TRIES - 1 or not (_is_damage(error) or _was_moved(error)):
