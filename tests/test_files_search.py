@@ -18,7 +18,7 @@ import pytest
 
 from faces import Face
 from statestore import AgentResponse, InvalidCursor, Session, StateStore, StoreUnavailable, UserMessage
-from statestore.engines.files import engine, wording
+from statestore.engines.files import engine, log_file, wording
 from statestore.engines.files.directory import Directory
 from statestore.engines.fulltext import add_words
 
@@ -344,6 +344,28 @@ def test_a_damaged_index_costs_a_rebuild_and_nothing_else(
     assert places(store, "word") == expected
     files_store.append("s3", AgentResponse("word again"))
     assert places(store, "word") == places(files_store, "word") == expected | {("s3", 2)}
+
+
+def test_two_who_search_first_at_once_wait_for_each_other(
+    files_store: StateStore, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite refuses to furnish a file with a log while somebody else is about to write it, and does not wait."""
+    fill(files_store, "s", "word")
+    other = sqlite3.connect(remove_log(directory), isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    furnish, refused = log_file._furnish, list[bool]()
+
+    def furnish_beside_the_other(connection: sqlite3.Connection) -> None:
+        refused.append(True)
+        try:
+            furnish(connection)
+            refused.pop()
+        finally:
+            other.close()
+
+    monkeypatch.setattr(log_file, "_furnish", furnish_beside_the_other)
+    assert places(files_store, "word") == {("s", 1)}
+    assert refused == [True]
 
 
 def test_a_damaged_index_is_warned_of(

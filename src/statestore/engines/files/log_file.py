@@ -10,6 +10,7 @@ import logging
 import secrets
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
@@ -25,6 +26,7 @@ T = TypeVar("T")
 
 FORMAT: Final = 1
 TIMEOUT: Final = 30.0
+NAP: Final = 0.001
 _TRIES: Final = 4
 
 _SCHEMA: Final = (
@@ -155,25 +157,40 @@ class LogFile:
 
 
 def _is_damage(error: Exception) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NOT_ITS_FAULT
+    return _code(error) not in _NOT_ITS_FAULT
 
 
 def _was_moved(error: Exception) -> bool:
     """Whether the cause may be that somebody deleted the file, or one of those beside it, while it was open."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
+    return _code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
+
+
+def _code(error: Exception) -> int:
+    """SQLite's code for what went wrong, without its finer distinctions; 0 if it was not SQLite."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
     """Settle how a file is used, and create what belongs into a new one."""
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA cell_size_check=ON")
-    if _format_of(connection) == 0:
-        connection.execute("PRAGMA journal_mode=WAL")
-        with transaction(connection):
-            if _format_of(connection) == 0:
-                _create(connection)
+    deadline = time.monotonic() + TIMEOUT
+    while _format_of(connection) == 0:
+        try:
+            _furnish(connection)
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(NAP)  # somebody else is about it, and SQLite itself does not wait for that
     if (found := _format_of(connection)) != FORMAT:
         raise LogDamaged(f"it has the format {found}, and this statestore knows {FORMAT}")
+
+
+def _furnish(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode=WAL")
+    with transaction(connection):
+        if _format_of(connection) == 0:
+            _create(connection)
 
 
 def _format_of(connection: sqlite3.Connection) -> int:
