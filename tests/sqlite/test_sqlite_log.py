@@ -136,6 +136,47 @@ def test_large_documents_do_not_make_a_large_log(opened: Callable[..., StateStor
         assert _log_size(database) < 80 * MEGABYTE
 
 
+def _say_much(store: StateStore) -> None:
+    store.get_or_create_session("alice", "one")
+    store.append("one", UserMessage("x" * MEGABYTE))
+
+
+DELETIONS: dict[str, tuple[Callable[[StateStore], object], Callable[[StateStore], object]]] = {
+    "a session": (
+        lambda store: _say_much(store),
+        lambda store: store.delete_session("one"),
+    ),
+    "the end of a session": (
+        lambda store: _say_much(store),
+        lambda store: store.rewind_session("one", to=0),
+    ),
+    "a document": (
+        lambda store: store.save_bytes("files", "one", b"x" * MEGABYTE),
+        lambda store: store.delete_file("files", "one", kind="bin"),
+    ),
+    "a category": (
+        lambda store: store.save_bytes("files", "one", b"x" * MEGABYTE),
+        lambda store: store.delete_category("files"),
+    ),
+}
+
+
+@pytest.mark.parametrize("deletion", DELETIONS)
+def test_what_is_deleted_does_not_make_a_large_log(
+    deletion: str, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deleted pages are overwritten with zeros, by this SQLite or by others."""
+    write, delete = DELETIONS[deletion]
+    with StateStore.open(database, durability="relaxed") as store:
+        write(store)
+    written_back: list[bool] = []
+    monkeypatch.setattr(upkeep_module, "LARGE", MEGABYTE // 2)
+    monkeypatch.setattr(upkeep_module.Upkeep, "_checkpoint", lambda *_: written_back.append(True))
+    with StateStore.open(database, durability="relaxed") as store:
+        delete(store)
+    assert written_back
+
+
 def test_a_reader_that_does_not_let_go_of_a_large_log_stops_nobody(
     database: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,12 @@ SELECT version FROM documents WHERE category = ? AND name = ? AND kind = ?;
 -- name: put_document
 INSERT OR REPLACE INTO documents (category, name, kind, version, body) VALUES (?, ?, ?, ?, ?);
 
+-- name: size_of_document
+SELECT CAST(total(length(body)) AS INTEGER) FROM documents WHERE category = ? AND name = ? AND kind = ?;
+
+-- name: size_of_category
+SELECT CAST(total(length(body)) AS INTEGER) FROM documents WHERE category = ?;
+
 -- name: delete_document
 DELETE FROM documents WHERE category = ? AND name = ? AND kind = ?;
 

@@ -71,7 +71,7 @@ class Transaction:
         self.relies_on_known = False
         """Whether it takes a session for what it was when we wrote it last."""
         self.bytes = 0
-        """How much content was written."""
+        """How much content was written or deleted: many builds of SQLite overwrite what is deleted with zeros."""
         self.changes = 0
         """How many changes were noted."""
         self._headers: dict[str, Header | None] = {}
@@ -174,9 +174,11 @@ class Transaction:
                 return Outcome(before.version if before else None, version)
             case DeleteDocument(category, name, kind):
                 before = self._find(("document", category, name, kind))
+                self.bytes += self._execute(SQL["size_of_document"], (category, name, kind)).fetchone()[0]
                 gone = self._execute(SQL["delete_document"], (category, name, kind)).rowcount
                 return Outcome(before.version if before else None, deleted=gone)
             case DeleteCategory(category):
+                self.bytes += self._execute(SQL["size_of_category"], (category,)).fetchone()[0]
                 return Outcome(None, deleted=self._execute(SQL["delete_category"], (category,)).rowcount)
 
     def _change_session(self, change: ChangeSession) -> Outcome:
@@ -221,6 +223,7 @@ class Transaction:
         for kind, count, size in self._execute(SQL["size_beyond"], gone).fetchall():
             header.count(kind, -count)
             header.size -= size
+            self.bytes += size
         header.alternates = 0
         self._execute(SQL["delete_records"], gone)
         self._execute(SQL["delete_keys_after"], (header.number, after))
@@ -283,6 +286,7 @@ class Transaction:
         if header is None:
             return Outcome(None)
         self._doomed.append(header)
+        self.bytes += header.size
         self._headers[session_id] = None
         self._known.pop(session_id, None)
         return Outcome(header.version, deleted=1)
