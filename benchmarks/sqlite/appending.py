@@ -15,6 +15,10 @@ from statestore import AgentResponse, AsyncStateStore, StateStore, UserMessage
 
 LENGTHS = (10, 1_000, 50_000)
 TASKS = 64
+REUSED = 600
+"""After so many appends, the log of either database was written back and is used again, which is much faster than a log
+that grows: what both have in common then hides no difference.
+"""
 FLOOR = "bare rows and header, one transaction each"
 
 
@@ -25,8 +29,9 @@ def run(place: Path) -> Iterator[Result]:
     with StateStore.open(place / "state.db") as store:
         for length in LENGTHS:
             lengthen(store, f"of-{length}", length)
-        name = "append an exchange, plain face"
-        yield compare(name, 1.4, _appending(store, "of-10"), FLOOR, timed(lambda: bare.append(0)), turns=600)
+        ours, floor = _appending(store, "of-10"), timed(lambda: bare.append(0))
+        yield compare("append an exchange, plain face, new database", 1.4, ours, FLOOR, floor, turns=REUSED)
+        yield compare("append an exchange, plain face", 1.4, ours, FLOOR, floor, turns=600)
         yield from _at_any_length(store)
         yield _from_many_threads(store, bare)
     yield from asyncio.run(_in_a_loop(place / "state.db", bare))
@@ -110,9 +115,9 @@ async def _in_a_loop(path: Path, bare: Bare) -> list[Result]:
 
         one_by_one = _one_by_one(bare)
         ones: list[tuple[float, float]] = []
-        for turn in range(600):
+        for turn in range(REUSED + 600):
             pair = (await append("of-10", 1), await bare_in_a_thread())
-            if turn >= 20:
+            if turn >= REUSED:
                 ones.append(pair)
         many: list[tuple[float, float]] = []
         for turn in range(11):

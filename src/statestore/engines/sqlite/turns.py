@@ -21,13 +21,16 @@ from typing import Final
 from statestore.engines.forking import forget_after_fork
 from statestore.errors import StoreUnavailable
 
-SHARE: Final = 0.01
+SHARE: Final = 0.015
 """Seconds that a process may go on for before it queues up again."""
 PAUSE: Final = 0.0005
 """Seconds that a process may pause within its share without losing the turn."""
 NAP: Final = 0.0002
 LONGEST_NAP: Final = 0.005
-"""How long the first in line sleeps between two looks at a turn that is in use: longer and longer."""
+GROWTH: Final = 1.04
+"""How long the first in line sleeps between two looks at a turn that is in use: longer and longer, so that a long turn
+costs little; but slowly, so that at the end of an ordinary share not much time is slept away.
+"""
 
 PARTING: Final = 0.1
 """Seconds that whoever closes waits for its thread at most: one that stands in line may have to stay there."""
@@ -233,7 +236,7 @@ def _wait_for(turn: int) -> None:
         if reserved <= 0 and _try(turn):
             return
         time.sleep(reserved if reserved > 0 else nap)
-        nap = min(nap * 1.2, LONGEST_NAP)
+        nap = min(nap * GROWTH, LONGEST_NAP)
 
 
 def _reserved_for(turn: int) -> float:
