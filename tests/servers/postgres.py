@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import asyncpg
 
-from servers.ports import free_port
+from .ports import free_port  # imported as tests.servers, too
 
 SERVER: Final = "STATESTORE_TEST_POSTGRES"
 """The environment variable with the URL of a server to use instead, whose role may create schemas."""

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import redis
 
-from servers.ports import free_port
+from .ports import free_port  # imported as tests.servers, too
 
 SERVER: Final = "STATESTORE_TEST_VALKEY"
 """The environment variable with the URL of a server to use instead, like ``valkey://localhost:6379``."""
