@@ -20,6 +20,7 @@ from adapters.contests import WRITES, two_processes
 from adapters.reading import assert_readable
 from adapters.writers import write_llama_messages
 from statestore import AsyncStateStore, InvalidValue, StateStore, UserMessage
+from statestore.adapters.conversations import Conversation
 from statestore.adapters.llama_index import StateStoreChatStore
 
 CALLS = [{"id": "call_1", "type": "function", "function": {"name": "timetable", "arguments": '{"before":"12:00"}'}}]
@@ -74,6 +75,25 @@ def test_delete_messages_gives_back_what_there_was(chats: BaseChatStore) -> None
     assert chats.delete_messages("trip") == MESSAGES
     assert chats.get_messages("trip") == []
     assert chats.get_keys() == []
+
+
+def test_what_is_added_while_all_is_deleted_is_given_back_or_stays(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with StateStore.open(sqlite_url) as store:
+        chats = StateStoreChatStore(store)
+        chats.set_messages("trip", MESSAGES[:1])
+        items = Conversation.items
+
+        async def overtaken(self: Conversation, store: AsyncStateStore, last: int | None = None) -> list[Any]:
+            found = await items(self, store, last)
+            if len(found) == 1:
+                await store.append(self.id, UserMessage("And one more."))
+            return found
+
+        monkeypatch.setattr(Conversation, "items", overtaken)
+        assert chats.delete_messages("trip") == [MESSAGES[0], ChatMessage(role="user", content="And one more.")]
+        assert chats.get_messages("trip") == []
 
 
 def test_one_message_is_deleted_by_its_place(chats: BaseChatStore) -> None:

@@ -215,6 +215,26 @@ def test_what_somebody_else_archives_meanwhile_is_not_archived_twice(sqlite_url:
     asyncio.run(scene())
 
 
+def test_what_somebody_else_deletes_meanwhile_is_not_archived(sqlite_url: str) -> None:
+    async def scene() -> None:
+        async with _ours(sqlite_url) as other, AsyncStateStore.open(sqlite_url) as store:
+            update, gone = store.update_session_with, []
+
+            async def overtaken(*arguments: Any, **options: Any) -> Any:
+                if not gone:
+                    gone.extend(await other.delete_oldest_messages("k", 2))
+                return await update(*arguments, **options)
+
+            await other.add_messages("k", MESSAGES)
+            store.update_session_with = overtaken  # pyright: ignore[reportAttributeAccessIssue]
+            assert await StateStoreDBChatStore(store).archive_oldest_messages("k", 3) == MESSAGES[2:5]
+            assert gone == MESSAGES[:2]
+            assert await other.get_messages("k") == MESSAGES[5:]
+            assert await other.get_messages("k", status=ARCHIVED) == MESSAGES[2:5]
+
+    asyncio.run(scene())
+
+
 def test_what_others_wrote_is_in_the_queue(sqlite_url: str) -> None:
     async def scene() -> None:
         async with AsyncStateStore.open(sqlite_url) as store:

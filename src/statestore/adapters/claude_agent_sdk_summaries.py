@@ -24,12 +24,14 @@ from statestore.stored import SessionSummary
 Folded = Callable[[dict[str, Any] | None, list[Any]], dict[str, Any]]
 """Makes a summary, or none, go on with more entries."""
 _CATEGORY: Final = stored_category(NAME, "summaries")
-_LAYOUT: Final = 1
+_LAYOUT: Final = 2
 
 
 class Kept(Struct, array_like=True):
     """What is remembered of one session."""
 
+    created: str
+    """When the session was made: another one may have its id by now."""
     version: str
     """The version of the session that was read; nothing has happened to it since if it is still at it."""
     last_seq: int
@@ -70,9 +72,11 @@ class SummaryCache:
         known = self._kept.get(summary.id)
         if known is not None and known.version == summary.version:
             return known.data
-        new = None if known is None else await self._grown(sessions, summary, fold, known)
+        new = None
+        if known is not None and known.created == summary.created_text:
+            new = await self._grown(sessions, summary, fold, known)
         if new is None:
-            new = await self._grown(sessions, summary, fold, Kept("", 0, 0, {}))
+            new = await self._grown(sessions, summary, fold, Kept(summary.created_text, "", 0, 0, {}))
         if new is None:  # somebody is writing right now: told, and not remembered
             return fold(None, await _entries_of(sessions, summary.id))
         self._kept[summary.id], self._is_changed = new, True
@@ -89,7 +93,7 @@ class SummaryCache:
             return None
         entries = [carrier.item for _, carrier in found if not carrier.is_foreign and not carrier.is_aside]
         data = fold(known.data if known.count else None, entries)
-        return Kept(summary.version, found[-1][0] if found else known.last_seq, count, data)
+        return Kept(summary.created_text, summary.version, found[-1][0] if found else known.last_seq, count, data)
 
     async def write(self, store: AsyncStateStore, session_ids: Collection[str]) -> None:
         """Remember the summaries of these sessions, if there is anything new; whoever was faster is left alone."""

@@ -14,9 +14,11 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, field
 
+from statestore.adapters.engines import committed
 from statestore.adapters.handoff import dialect_of, stored_items_for
 from statestore.adapters.identifiers import birth_metadata, stored_id
 from statestore.adapters.items import Carrier, carrier_of, is_aside, item_in
+from statestore.engine import DeleteSession, Requires
 from statestore.errors import SessionConflict, SessionNotFound, WrongUser
 from statestore.names import SessionId
 from statestore.records import Record, column_of, kind_of
@@ -118,6 +120,18 @@ class Conversation(Struct, frozen=True):
     async def clear(self, store: AsyncStateStore) -> bool:
         """Remove the session with everything in it; whether there was one."""
         return await self.sessions(store).delete_session(self.id)
+
+    async def take(self, store: AsyncStateStore) -> list[Any] | Any:
+        """Remove the session, and give back the items that it had, all of them; `NOTHING` if there is none."""
+        for _ in range(ATTEMPTS):
+            session = await self.sessions(store).load_session(self.id, last=0)
+            if session is None:
+                return NOTHING
+            items = await self.items(store)
+            as_read = Requires(version=session.version, owner=self.user_id)
+            if await committed(store, [DeleteSession(str(self.id), as_read)]) is not None:
+                return items
+        raise SessionConflict(f"session {self.id} changed {ATTEMPTS} times while it was being removed")
 
     async def edit(self, store: AsyncStateStore, change: Callable[[list[Any]], T]) -> T | Any:
         """Have the list of all items changed in place, and store it; again if somebody came between.

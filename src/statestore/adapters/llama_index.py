@@ -133,8 +133,8 @@ class StateStoreChatStore(_Keyed, BaseChatStore):
         self._access.close()
 
     async def _deleted(self, store: AsyncStateStore, key: str) -> list[ChatMessage] | None:
-        items = await self._conversation(key).items(store)
-        return messages_from(items) if await self._conversation(key).clear(store) else None
+        items = await self._conversation(key).take(store)
+        return None if items is NOTHING else messages_from(items)
 
 
 class StateStoreDBChatStore(_Keyed, AsyncDBChatStore):

@@ -47,11 +47,15 @@ class Queue(Struct, frozen=True):
 
     async def rows(self, store: AsyncStateStore, status: Status | None) -> list[Row]:
         """The messages of a status, or all, in order. Reading the active ones costs nothing for the archived."""
+        return (await self._versioned_rows(store, status))[1]
+
+    async def _versioned_rows(self, store: AsyncStateStore, status: Status | None) -> tuple[str | None, list[Row]]:
+        """The same, with the version of the session before they were read."""
         sessions = self.conversation.sessions(store)
         try:
             session = await sessions.load_session(self.conversation.id, last=0)
             if session is None:
-                return []
+                return None, []
             archived_to = _archived_to(session)
             after = archived_to if status == "active" else None
             found = await sessions.timeline_as(self.conversation.id, _Stored, after=after)
@@ -65,8 +69,8 @@ class Queue(Struct, frozen=True):
                     if stored.mark is not False
                 ]
         except SessionNotFound:
-            return []
-        return _selected(rows, status)
+            return None, []
+        return session.version, _selected(rows, status)
 
     async def add(self, store: AsyncStateStore, items: Sequence[Any], status: Status) -> None:
         """Add messages, all in one commit."""
@@ -77,17 +81,18 @@ class Queue(Struct, frozen=True):
     async def archive_oldest(self, store: AsyncStateStore, count: int) -> list[Any]:
         """Archive the oldest active messages, at most so many; no two callers archive the same one."""
         for _ in range(ATTEMPTS):
-            rows = (await self.rows(store, "active"))[: max(count, 0)]
-            if not rows or await self._is_marked(store, rows[0].seq, rows[-1].seq):
+            version, active = await self._versioned_rows(store, "active")
+            rows = active[: max(count, 0)]
+            if not rows or await self._is_marked(store, version, rows[-1].seq):
                 return [row.item for row in rows]
         raise SessionConflict(f"session {self.conversation.id} changed {ATTEMPTS} times while it was being archived")
 
-    async def _is_marked(self, store: AsyncStateStore, first: int, last: int) -> bool:
-        """Archive up to a number; whether nobody else had archived its first message meanwhile."""
+    async def _is_marked(self, store: AsyncStateStore, version: str | None, last: int) -> bool:
+        """Archive up to a number; whether the session was still at the version at which that was decided."""
         moved: list[bool] = []
 
         def mark(session: Session) -> None:
-            moved.append(_archived_to(session) < first)
+            moved.append(session.version == version)
             if moved[-1]:
                 session.set_metadata(ARCHIVED_TO, last)
 

@@ -150,6 +150,21 @@ def test_a_summary_that_cannot_be_read_is_made_anew(sqlite_url: str) -> None:
     asyncio.run(scene())
 
 
+def test_a_session_that_is_made_anew_under_an_old_id_has_its_own_summary(store_url: str) -> None:
+    async def scene() -> None:
+        async with StateStoreSessions(store_url) as sessions:
+            await sessions.append(MAIN, [QUESTION, {"type": "custom-title", "customTitle": "Secret"}])
+            await sessions.list_session_summaries(MAIN["project_key"])
+            await sessions.delete(MAIN)
+            entry = {**QUESTION, "message": {"role": "user", "content": "Something else?"}}
+            await sessions.append(MAIN, [{**entry, "uuid": f"new-{number}"} for number in range(3)])
+            (summary,) = await sessions.list_session_summaries(MAIN["project_key"])
+            assert summary["data"]["first_prompt"] == "Something else?"
+            assert "Secret" not in str(summary)
+
+    asyncio.run(scene())
+
+
 def test_summaries_are_told_by_a_store_that_is_only_read(sqlite_url: str) -> None:
     async def scene() -> None:
         async with StateStoreSessions(sqlite_url) as sessions:

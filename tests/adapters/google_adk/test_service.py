@@ -110,6 +110,18 @@ def test_records_tell_when_the_event_was(sqlite_url: str) -> None:
     asyncio.run(scene())
 
 
+@pytest.mark.parametrize(("before", "after"), [(1, True), (0, False), ([1], [1.0]), ({"a": 1}, {"a": True})])
+def test_a_value_that_only_python_takes_for_the_same_is_stored(sqlite_url: str, before: Any, after: Any) -> None:
+    async def scene() -> None:
+        async with StateStoreSessionService(sqlite_url) as service:
+            alice: Any = {"app_name": "ferries", "user_id": "alice"}
+            for value in (before, after):
+                await service.update_user_state(**alice, change=lambda state, value=value: state.update(flag=value))
+            assert repr((await service.get_user_state(**alice))["flag"]) == repr(after)
+
+    asyncio.run(scene())
+
+
 def test_what_others_wrote_into_the_session_is_seen(sqlite_url: str) -> None:
     async def scene() -> None:
         async with AsyncStateStore.open(sqlite_url) as store:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.base import empty_checkpoint
+
 from adapters.contests import WRITES, two_processes
 from adapters.langgraph.graphs import thread
 from adapters.langgraph.writers import put_checkpoints, remember
-from statestore import StateStore
+from statestore import StateStore, StoreUnavailable
 from statestore.adapters.langgraph import StateStoreSaver, StateStoreStore
+from statestore.engine import Change, Outcome
+from statestore.engines.memory import MemoryEngine
 
 
 def test_two_processes_keep_every_checkpoint_and_every_write(store_url: str) -> None:
@@ -32,3 +42,60 @@ def test_two_processes_keep_every_item_of_memory(store_url: str) -> None:
         found = store.search(("shared",), limit=1000)
         assert {item.key for item in found} == {f"{name}:{number}" for name in "ab" for number in range(WRITES)}
         assert store.list_namespaces() == [("shared",)]
+
+
+class _LastComeFirstServed:
+    """A lock, as unfair as any may be."""
+
+    def __init__(self) -> None:
+        self.waiting: list[threading.Event] = []
+
+    def __enter__(self) -> None:
+        self.waiting.append(turn := threading.Event())
+        assert turn.wait(30)
+
+    def __exit__(self, *_: object) -> None:
+        self.serve()
+
+    def serve(self) -> None:
+        if self.waiting:
+            self.waiting.pop().set()
+
+
+def test_a_write_that_another_one_takes_along_is_stored_though_that_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    commit, failures = MemoryEngine.commit, [StoreUnavailable("no space left")]
+
+    async def fail_once(self: MemoryEngine, batch: Sequence[Change]) -> list[Outcome]:
+        if failures:
+            raise failures.pop()
+        return await commit(self, batch)
+
+    with StateStore.open("memory:") as store:
+        saver = StateStoreSaver(store)
+        metadata: Any = {"source": "loop", "step": 1, "parents": {}}
+        config = saver.put(thread(checkpoint_ns=""), empty_checkpoint(), metadata, {})
+        (known,) = saver._threads.values()
+        known._plain_turn = turns = _LastComeFirstServed()  # type: ignore[assignment]
+        monkeypatch.setattr(MemoryEngine, "commit", fail_once)
+        told: dict[str, Exception | None] = {}
+
+        def write(task: str) -> None:
+            try:
+                saver.put_writes(config, [("channel", task)], task)
+                told[task] = None
+            except StoreUnavailable as error:
+                told[task] = error
+
+        writers = [threading.Thread(target=write, args=(task,)) for task in ("first", "second")]
+        for count, writer in enumerate(writers, 1):
+            writer.start()
+            while len(turns.waiting) < count:
+                time.sleep(0.001)
+        turns.serve()
+        for writer in writers:
+            writer.join()
+        found = StateStoreSaver(store).get_tuple(config)
+        assert found is not None
+        assert [task for task, _, _ in found.pending_writes or []] == ["first"]
+        assert told["first"] is None
+        assert isinstance(told["second"], StoreUnavailable)

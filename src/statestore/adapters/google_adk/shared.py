@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
@@ -83,7 +84,10 @@ async def change_shared(
 
 
 def _differ(one: dict[str, Any], other: dict[str, Any], key: str) -> bool:
-    return key not in one or key not in other or one[key] != other[key]
+    """Whether a key has another value: 1 and ``True`` are two, as they are in JSON."""
+    if key not in one or key not in other or one[key] != other[key]:
+        return True
+    return json.dumps(one[key], default=repr) != json.dumps(other[key], default=repr)
 
 
 class SharedPair(Struct, frozen=True):

@@ -62,15 +62,15 @@ class Thread(ReadThread):
         try:
             async with self.turn(store):
                 if not job.is_over:
-                    await self._commit(store)
+                    await self._commit(store, job)
         finally:
             if job in self._waiting:
                 self._waiting.remove(job)
         if job.error is not None:
             raise job.error
 
-    async def _commit(self, store: AsyncStateStore) -> None:
-        """Store what waits."""
+    async def _commit(self, store: AsyncStateStore, own: _Job) -> None:
+        """Store what waits, for the one whose turn it is."""
         jobs: list[_Job] = []
         while self._waiting:
             jobs.append(self._waiting.popleft())
@@ -85,7 +85,7 @@ class Thread(ReadThread):
                 )
         except BaseException:
             self.forget()  # what became of it is not known
-            self._waiting.extendleft(reversed(jobs[1:]))  # the others try for themselves
+            self._waiting.extendleft(job for job in reversed(jobs) if job is not own)  # they try for themselves
             raise
         for job in jobs:
             job.is_over = True
