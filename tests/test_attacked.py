@@ -25,6 +25,7 @@ from statestore import (
     UserMessage,
 )
 from statestore.engine import ChangeSession
+from statestore.engines.files.image import ImageCache, SessionImage
 from statestore.engines.memory import MemoryEngine
 from statestore.host import step
 
@@ -169,6 +170,81 @@ def test_what_is_added_to_lists_that_were_cut_by_hand_comes_last(
         (seq,) = store.append("a", record)
         after = [(entry.seq, entry.record) for entry in store.timeline("a")]
         assert after == [*before, (seq, record)]
+
+
+@pytest.mark.parametrize("users", ['[{"content":"hi","timestamp":"2026-01-01T00:00:01Z"}]', "[ ]", "[\n]", "[\n  ]"])
+@pytest.mark.parametrize("record", [UserMessage("new"), AgentResponse("new"), Event("note", "new")])
+def test_what_is_added_to_a_list_that_is_laid_out_oddly_is_there(
+    tmp_path: Path, users: str, record: UserMessage | AgentResponse | Event
+) -> None:
+    path = put(tmp_path, BARE | {"user_messages": [], "agent_responses": [], "metadata": {}})
+    path.write_text(path.read_text().replace('"user_messages": []', f'"user_messages": {users}'))
+    with StateStore.open(tmp_path) as store:
+        before = [entry.record for entry in store.timeline("a")]
+        store.append("a", record)
+    with StateStore.open(tmp_path) as store:
+        assert [entry.record for entry in store.timeline("a")] == [*before, record]
+        assert store.check() == []
+
+
+FIELDS = ("active_seed_id", "active_persona_id", "project_id", "parent_session_id")
+
+
+@pytest.mark.parametrize("before", range(16))
+@pytest.mark.parametrize("place", ["first", "last", "usual"])
+def test_any_fields_come_and_go_in_one_save(tmp_path: Path, before: int, place: str) -> None:
+    had = {name: "old" for bit, name in enumerate(FIELDS) if before >> bit & 1}
+    lists: dict[str, Any] = {"user_messages": [], "agent_responses": []}
+    names, moments = dict(list(BARE.items())[:2]), dict(list(BARE.items())[2:])
+    layouts = {"first": had | BARE | lists, "last": BARE | lists | had, "usual": names | lists | had | moments}
+    for after in range(16):
+        put(tmp_path, layouts[place] | {"metadata": {}})
+        has = {name: "new" if after >> bit & 1 else None for bit, name in enumerate(FIELDS)}
+        with StateStore.open(tmp_path, durability="relaxed") as store:
+            session = store.load_session("a")
+            assert session is not None
+            for name, value in has.items():
+                setattr(session, name, value)
+            session.add_user_message("with it")
+            store.save_session(session)
+        with StateStore.open(tmp_path) as store:
+            found = store.load_session("a")
+            assert found is not None
+            assert {name: getattr(found, name) for name in FIELDS} == has
+            assert [message.content for message in found.user_messages] == ["with it"]
+
+
+def test_an_edit_of_history_is_no_conflict_with_somebody_who_only_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that notes late what it read before the write must not make the present version look old."""
+    keep, has_read, goes_on = ImageCache.keep, threading.Event(), threading.Event()
+
+    def keep_late(self: ImageCache, session_id: str, image: SessionImage) -> None:
+        if threading.current_thread().name == "reader":
+            has_read.set()
+            assert goes_on.wait(30)
+        keep(self, session_id, image)
+
+    with StateStore.open(tmp_path) as store, StateStore.open(tmp_path) as other:
+        store.save_session(Session("u", "a"))
+        other.append("a", UserMessage("one"))  # so that this one must read it anew
+        monkeypatch.setattr(ImageCache, "keep", keep_late)
+        reader = threading.Thread(target=store.load_session, args=("a",), name="reader")
+        reader.start()
+        assert has_read.wait(30)
+        session = store.load_session("a")
+        assert session is not None
+        for text in ("two", "three"):
+            session.user_messages[0] = UserMessage(text)
+            store.save_session(session)
+            if text == "two":
+                goes_on.set()
+                reader.join()
+                store.load_session("a")
+        found = store.load_session("a")
+        assert found is not None
+        assert found.user_messages[0].content == "three"
 
 
 def test_a_rewind_keeps_what_a_newer_release_noted(tmp_path: Path) -> None:

@@ -112,8 +112,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="something is kept in memory of every session that was deleted",
         file="engines/files/image.py",
-        old="            self._replaced.pop(session_id).supersede()\n",
-        new="            self._replaced[session_id].supersede()\n",
+        old="            str(self._replaced.pop(session_id))",
+        new="            str(self._replaced[session_id])",
         noticed_by="soak/test_load.py::test_nothing_is_kept_in_memory_of_sessions_that_were_deleted[state]",
     ),
     Mutant(

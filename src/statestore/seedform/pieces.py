@@ -54,6 +54,7 @@ class Pieces:
         left = list(reversed(self.parts))
         place = 0
         for edit in ordered:
+            assert place <= edit.start <= edit.end, f"edits overlap: {ordered}"
             parts += _taken_off(left, edit.start - place)
             parts.append(memoryview(edit.new))
             _taken_off(left, edit.end - edit.start)

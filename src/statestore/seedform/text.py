@@ -185,13 +185,20 @@ def _latest_uncovered(notes: Notes, columns: Columns) -> datetime:
 
 
 def _check_spans(text: bytes, spans: dict[str, Span], members: dict[str, Raw]) -> None:
-    """Raise if what was found by its layout is not what the JSON says."""
+    """Raise if what was found by its layout is not what the JSON says, or a list does not end as an edit expects."""
     is_right = list(spans) == list(members) and all(
-        bytes(raw) == (b"0" if key in _ARRAYS else text[spans[key].start : spans[key].end])
+        (bytes(raw) == b"0" and _ends_as_usual(text, spans[key]))
+        if key in _ARRAYS
+        else bytes(raw) == text[spans[key].start : spans[key].end]
         for key, raw in members.items()
     )
     if not is_right:
         raise msgspec.DecodeError("JSON is not laid out as expected")
+
+
+def _ends_as_usual(text: bytes, span: Span) -> bool:
+    """Whether a list of records is ``[]``, or has its end on a line of its own."""
+    return text.endswith(b"}\n  ]", span.start, span.end) or text[span.start : span.end] == b"[]"
 
 
 def _notable(key: str, text: bytes, span: Span) -> bytes | None:

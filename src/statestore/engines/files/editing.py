@@ -82,24 +82,26 @@ def changed(old: SessionText, change: ChangeSession) -> tuple[SessionText, tuple
     """The text after a change, and the numbers of the appended records."""
     if change.truncate_after is not None:
         old = _truncated(old, change.truncate_after)
+    fields = {
+        name: value
+        for name, value in change.set_fields.items()
+        if name in SESSION_FIELDS and value != getattr(old.fields, name)
+    }
+    for name in [name for name, value in fields.items() if value is None or name not in old.spans]:
+        old = _with_line_changed(old, name, fields.pop(name))  # one by one, because such edits touch each other
     additions = _Additions(old, change.append)
     edits = additions.edits(old)
     updated = max(old.fields.updated, change.updated, key=nanoseconds)
     if updated is not old.fields.updated:
         span = old.spans[layout.UPDATED]
         edits.append(Edit(span.start, span.end, _encode(change.updated)))
-    fields = {
-        name: value
-        for name, value in change.set_fields.items()
-        if name in SESSION_FIELDS and value != getattr(old.fields, name)
-    }
     metadata = changed_members(old.metadata, change.set_metadata, change.unset_metadata)
     has_lists = all(key in old.spans for key in additions.lists)
     if not fields and metadata == old.metadata and additions.notes is None and has_lists:
         return old.edited(edits, updated, additions.counts, additions.latest) if edits else old, additions.seqs
     if metadata != old.metadata or additions.notes is not None:
         edits += _metadata_edits(old, metadata, additions.notes)
-    edits += _field_edits(old, fields)
+    edits += [Edit(old.spans[name].start, old.spans[name].end, _encode(value)) for name, value in fields.items()]
     return SessionText(old.pieces.edited(in_text_order(edits)).joined()), additions.seqs
 
 
@@ -211,19 +213,14 @@ def _metadata_edits(old: SessionText, metadata: bytes, notes: Notes | None) -> l
     return [_new_line(old, layout.METADATA, whole) if span is None else Edit(span.start, span.end, whole)]
 
 
-def _field_edits(old: SessionText, fields: dict[str, str | None]) -> list[Edit]:
-    edits: list[Edit] = []
-    for name in sorted(fields, key=layout.ORDER.index):
-        span, value = old.spans.get(name), fields[name]
-        if value is None:
-            if span is not None:  # with the comma before it, or, of the first key, the one after it
-                is_first = name == next(iter(old.spans))
-                edits.append(Edit(span.line, span.end + 1, b"") if is_first else Edit(span.line - 1, span.end, b""))
-        elif span is None:
-            edits.append(_new_line(old, name, _encode(value)))
-        else:
-            edits.append(Edit(span.start, span.end, _encode(value)))
-    return edits
+def _with_line_changed(old: SessionText, name: str, value: str | None) -> SessionText:
+    """The text with a field that was not there, or without one that was."""
+    if value is not None:
+        edit = _new_line(old, name, _encode(value))
+    else:  # with the comma before it, or, of the first key, the one after it
+        span, is_first = old.spans[name], name == next(iter(old.spans))
+        edit = Edit(span.line, span.end + 1, b"") if is_first else Edit(span.line - 1, span.end, b"")
+    return SessionText(old.pieces.edited([edit]).joined())
 
 
 def _new_line(old: SessionText, key: str, value: bytes) -> Edit:

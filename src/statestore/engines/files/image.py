@@ -44,12 +44,13 @@ class FileVersion:
             self._body = None
         return self._text
 
-    def supersede(self) -> None:
-        """The file has another version now. Who asks for the text of this one gets one that no file ever has.
+    def supersede_unless(self, present: Identity) -> None:
+        """The file has another version now, unless this is what it is at present: whoever looked before it was written
+        may have told of it later. Who asks for the text of this one then gets one that no file ever has.
 
         So session objects that hold an old version do not hold the old bytes.
         """
-        if self._body is not None:
+        if self._body is not None and self._identity != present:
             self._text = f"{version_text(self._identity, 0)}-superseded"
             self._body = None
 
@@ -116,7 +117,7 @@ class ImageCache:
             if old is not None and old is not image and old.version != image.version:  # else it is the same state
                 # Who just replaced it may still compare its version, so it is the one before it that goes.
                 if session_id in self._replaced:
-                    self._replaced[session_id].supersede()
+                    self._replaced[session_id].supersede_unless(image.identity)
                 self._replaced[session_id] = old.version
             self._size += image.body.size + OF_AN_IMAGE
             while self._size > KEPT_BYTES and len(self._images) > 1:
@@ -132,7 +133,7 @@ class ImageCache:
     def _forget(self, session_id: str) -> None:
         self._drop(session_id)
         if session_id in self._replaced:
-            self._replaced.pop(session_id).supersede()
+            str(self._replaced.pop(session_id))  # the same: and it may be the present one
 
     def _drop(self, session_id: str) -> None:
         image = self._images.pop(session_id, None)
