@@ -247,6 +247,52 @@ def test_an_edit_of_history_is_no_conflict_with_somebody_who_only_reads(
         assert found.user_messages[0].content == "three"
 
 
+def test_a_check_reads_what_is_there_and_not_what_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with StateStore.open(tmp_path) as store:
+        store.save_session(Session("u", "a"))
+        monkeypatch.setattr(ImageCache, "get", lambda *_: pytest.fail("it asked what is remembered"))
+        assert store.check() == []
+        (tmp_path / "sessions" / "a.json").write_bytes(b"{}")
+        assert [problem.where for problem in store.check()] == ["sessions/a.json"]
+        (moved,) = store.check(repair=True)
+        assert ".statestore/aside" in moved.advice
+
+
+def test_a_check_looks_into_the_trash(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path) as store:
+        store.save_session(Session("u", "a"))
+        store.delete_session("a", trash_hours=1)
+        (path,) = (tmp_path / ".statestore" / "trash").glob("*.json")
+        assert store.check() == []
+        path.write_text("{broken", encoding="utf-8")
+        assert [problem.where for problem in store.check()] == [f".statestore/trash/{path.name}"]
+
+
+def test_what_a_repair_tells_can_be_printed(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path) as store:
+        store.save_session(Session("u", "a"))
+        Path(os.fsdecode(os.fsencode(tmp_path / "sessions") + b"/\xff.json")).write_bytes(b"{}")
+        for problem in (*store.check(), *store.check(repair=True)):
+            f"{problem.where} {problem.what} {problem.advice}".encode()
+
+
+@pytest.mark.parametrize("kind", ["user", "agent"])
+def test_an_event_that_somebody_made_a_message_is_told_and_nothing_is_thrown_away(tmp_path: Path, kind: str) -> None:
+    with StateStore.open(tmp_path) as store:
+        store.save_session(Session("u", "a"))
+        store.append("a", Event("tool", 1))
+    path = tmp_path / "sessions" / "a.json"
+    path.write_text(path.read_text().replace('"tool"', f'"{kind}"'))
+    with StateStore.open(tmp_path) as store:
+        assert len(store.check()) == 1
+        for act in (store.load_session, lambda name: store.delete_session(name, trash_hours=1)):
+            with pytest.raises(CorruptSession):
+                act("a")
+    assert path.exists()
+
+
 def test_a_rewind_keeps_what_a_newer_release_noted(tmp_path: Path) -> None:
     path = put(tmp_path, BARE | {"metadata": {"statestore": {"future": [1]}}})
     with StateStore.open(tmp_path) as store:

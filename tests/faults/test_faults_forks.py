@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -136,6 +137,35 @@ def test_a_thread_that_forks_while_others_commit_gets_a_child_that_works(engine:
         assert failures == [""] * 5
         assert sorted(acknowledged) == [entry.seq for entry in store.timeline("one")]
         assert store.check() == []
+
+
+def test_a_child_that_is_forked_while_a_thread_searches_can_search() -> None:
+    """What SQLite knows of the locks of an open connection would come along, and never go away."""
+    with fresh("files") as ground, StateStore.open(ground.target, durability="relaxed") as store:
+        store.get_or_create_session("alice", "one")
+        store.append("one", UserMessage("a ferry"))
+        assert len(store.search_sessions("ferry")) == 1
+        has_begun, forks = threading.Event(), threading.Event()
+        os.register_at_fork(before=forks.set)
+
+        def hold(connection: sqlite3.Connection, _: object) -> None:
+            connection.execute("BEGIN IMMEDIATE")
+            has_begun.set()
+            assert forks.wait(30)
+            connection.execute("ROLLBACK")
+
+        searching = threading.Thread(target=lambda: store._sessions._engine._log.use(hold))  # type: ignore[attr-defined]
+        searching.start()
+        assert has_begun.wait(30)
+
+        def child(tell: Tell) -> None:
+            store.append("one", UserMessage("another ferry"))
+            tell(str(len(store.search_sessions("ferry"))))
+
+        ended = Child(child).ended()
+        searching.join()
+        assert (ended.error, ended.told) == ("", ["2"])
+        assert len(store.search_sessions("ferry")) == 2
 
 
 def test_an_object_that_a_thread_of_the_parent_is_saving_is_not_saved_in_the_child_and_nobody_hangs() -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from statestore.errors import InvalidValue
 from statestore.jsontext import compact, joined_members, pretty
 from statestore.names import RESERVED_METADATA_KEY
-from statestore.records import DecodedRecords, RecordArrays, latest_moment
+from statestore.records import AGENT, USER, DecodedRecords, RecordArrays, latest_moment
 from statestore.seedform import layout
 from statestore.seedform.notes import Columns, Notes, fitting_seqs, next_seq_of, numbering_of, parse_notes
 from statestore.seedform.pieces import Edit, Pieces, in_text_order
@@ -111,6 +111,8 @@ class SessionText:
         self.layout = layout.layout_of({key: _notable(key, text, span) for key, span in spans.items()})
         self._records: Records | None = None
         users, agents, events = self.records.decoded()
+        if any(event.kind in (USER, AGENT) for event in events):
+            raise InvalidValue(f"an event is of the kind {USER!r} or {AGENT!r}, which messages and responses are")
         self.counts = (len(users), len(agents), len(events))
         """How many messages, responses and events there are."""
         self.latest = _latest_uncovered(self.notes, (users, agents, events))

@@ -14,7 +14,7 @@ from statestore.engines.files.seen import SUFFIX
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.inspecting import faults_of_document
 from statestore.errors import CorruptSession, InvalidName, StateStoreError, StoreUnavailable
-from statestore.names import SESSIONS, check_session_id
+from statestore.names import SESSIONS, TRASH, check_session_id
 from statestore.stored import Problem
 
 _KEPT = "it is kept as it is; move it away, or mend it by hand"
@@ -26,6 +26,7 @@ def check_everything(directory: Directory, sessions: SessionFiles) -> list[Probl
     found = [*_check_below(directory, sessions, "")]
     if directory.own >= 0:
         found += _check_own(directory)
+        found += _check_below(directory, sessions, TRASH)
     return sorted(found, key=lambda problem: problem.where)
 
 
@@ -40,13 +41,13 @@ def _check_below(directory: Directory, sessions: SessionFiles, category: str) ->
             for name, mode in entries:
                 where = f"{category}/{name}" if category else name
                 if stat.S_ISLNK(mode):
-                    yield msgspec.structs.replace(_LINK, where=_shown(where))
+                    yield msgspec.structs.replace(_LINK, where=shown(where))
                 elif not stat.S_ISDIR(mode):
                     yield from _check_file(directory, sessions, fd, category, name)
                 elif document_kind(name) is not None:
-                    yield Problem(_shown(where), "it is a directory named like a document", _KEPT)
+                    yield Problem(shown(where), "it is a directory named like a document", _KEPT)
     except StoreUnavailable as error:
-        yield Problem(_shown(category), str(error), _KEPT)
+        yield Problem(shown(category), str(error), _KEPT)
         return
     for name, mode in entries:
         if stat.S_ISDIR(mode) and (category or name != OWN):
@@ -54,7 +55,7 @@ def _check_below(directory: Directory, sessions: SessionFiles, category: str) ->
 
 
 def _check_file(directory: Directory, sessions: SessionFiles, fd: int, category: str, name: str) -> Iterator[Problem]:
-    where = _shown(f"{category}/{name}" if category else name)
+    where = shown(f"{category}/{name}" if category else name)
     kind = document_kind(name)
     if name.endswith(".tmp"):
         yield Problem(where, "a temporary file of the Rust program", "remove it if no program is writing it")
@@ -73,7 +74,7 @@ def _check_session(sessions: SessionFiles, fd: int, name: str, where: str) -> It
     session_id = name.removesuffix(SUFFIX)
     try:
         check_session_id(session_id)
-        sessions.image_in(fd, session_id)
+        sessions.check(fd, session_id)
     except InvalidName as error:
         yield Problem(where, f"its name breaks the naming rule: {error}", "rename it")
     except (CorruptSession, StoreUnavailable) as error:
@@ -105,6 +106,6 @@ def _check_own(directory: Directory) -> Iterator[Problem]:
         yield Problem(OWN, str(error), _KEPT)
 
 
-def _shown(where: str) -> str:
+def shown(where: str) -> str:
     """A path that can be printed, whatever bytes are in it."""
     return where.encode("utf-8", "backslashreplace").decode()

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote
 
+from statestore.engines.files.connections import connected
 from statestore.engines.files.directory import OWN, Directory
 from statestore.engines.forking import hold_while_forking
 
@@ -50,7 +51,7 @@ class OwnDatabase:
         """A connection to the file, which is made if it is to be written and there is none."""
         if mode == "mode=rw":
             self._make()
-        connection = sqlite3.connect(f"file:{quote(os.fsencode(self.path))}?{mode}", uri=True, **options)
+        connection = connected(f"file:{quote(os.fsencode(self.path))}?{mode}", **options)
         try:
             if self.is_blocked() or not self._is_opened_by(connection):
                 error = sqlite3.OperationalError(f"{self.path} leads elsewhere")

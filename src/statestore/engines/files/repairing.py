@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
+from statestore.engines.files.checking import shown
 from statestore.engines.files.directory import OWN, Directory, NotAFile
 from statestore.engines.files.documents import categories_below, document_kind, documents_in
 from statestore.engines.files.locks import Locks
@@ -44,7 +45,7 @@ class Repair:
             if fd is None:
                 return
             try:
-                self._sessions.image_in(fd, session_id)
+                self._sessions.check(fd, session_id)
             except CorruptSession as error:
                 yield self._moved(fd, SESSIONS, session_id + SUFFIX, str(error))
 
@@ -73,4 +74,5 @@ class Repair:
             os.rename(file, name, src_dir_fd=fd, dst_dir_fd=aside)
             self._directory.flush_directory(aside)
             self._directory.flush_directory(fd)
-        return Problem(f"{category}/{file}", what, f"it was moved to {ASIDE}/{category}/{name}")
+        moved = f"it was moved to {ASIDE}/{category}/{name}"
+        return Problem(shown(f"{category}/{file}"), shown(what), shown(moved))

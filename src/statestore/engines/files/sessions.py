@@ -51,6 +51,12 @@ class SessionFiles:
         self._images.keep(session_id, image)
         return image
 
+    def check(self, directory: int, session_id: str) -> None:
+        """Read a session file anew, whatever is remembered of it; `CorruptSession` if it cannot be understood."""
+        found = self.read(directory, session_id)
+        if found is not None:
+            self._understood(found[0].joined(), session_id)
+
     def read(
         self, directory: int, session_id: str, *, expected: Expected | None = None
     ) -> tuple[Pieces, os.stat_result] | None:
