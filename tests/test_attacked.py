@@ -293,6 +293,21 @@ def test_an_event_that_somebody_made_a_message_is_told_and_nothing_is_thrown_awa
     assert path.exists()
 
 
+def test_a_key_is_known_though_an_earlier_record_was_cut_by_hand(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path) as store:
+        store.save_session(Session("u", "a"))
+        for number in range(4):
+            store.append("a", UserMessage(str(number)), keys=[f"key-{number}"])
+    path = tmp_path / "sessions" / "a.json"
+    session = json.loads(path.read_text(encoding="utf-8"))
+    del session["user_messages"][0]
+    put(tmp_path, session)
+    with StateStore.open(tmp_path) as store:
+        for number in (0, 1, 3):
+            store.append("a", UserMessage(f"{number} again"), keys=[f"key-{number}"])
+        assert [entry.record.content for entry in store.timeline("a")] == ["1", "2", "3", "0 again"]  # type: ignore[union-attr]
+
+
 def test_a_rewind_keeps_what_a_newer_release_noted(tmp_path: Path) -> None:
     path = put(tmp_path, BARE | {"metadata": {"statestore": {"future": [1]}}})
     with StateStore.open(tmp_path) as store:

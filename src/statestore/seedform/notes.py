@@ -9,6 +9,7 @@ within a list, and numbered on from ``next``. A file without notes is the case w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Final
 
@@ -98,13 +99,31 @@ def next_seq_of(notes: Notes, counts: Sequence[int]) -> int:
 
 
 def known_keys(notes: Notes, columns: Columns) -> dict[str, tuple[int, int]]:
-    """The keys whose record is still there: the column and the place it has."""
+    """The keys whose record is still there: the column and the place it has.
+
+    That is the place that was noted; or, where somebody cut a list by hand, that of the only record of its moment.
+    """
     found: dict[str, tuple[int, int]] = {}
+    moved: dict[int, dict[str, int]] = {}
     for key, (letter, place, timestamp) in notes.keys.items():
         column = LETTERS.find(letter)
-        if column >= 0 and 0 <= place < len(columns[column]) and columns[column][place].timestamp_text == timestamp:
+        if column < 0:
+            continue
+        records = columns[column]
+        if 0 <= place < len(records) and records[place].timestamp_text == timestamp:
             found[key] = (column, place)
+            continue
+        if column not in moved:
+            moved[column] = _places_by_moment(records)
+        if timestamp in moved[column]:
+            found[key] = (column, moved[column][timestamp])
     return found
+
+
+def _places_by_moment(records: Sequence[UserMessage | AgentResponse | Event]) -> dict[str, int]:
+    """The places of those records that no other one shares its moment with."""
+    counts = Counter(record.timestamp_text for record in records)
+    return {record.timestamp_text: n for n, record in enumerate(records) if counts[record.timestamp_text] == 1}
 
 
 def _keys_by_seq(notes: Notes, columns: Columns, numbers: Sequence[Sequence[int]]) -> dict[int, str]:
