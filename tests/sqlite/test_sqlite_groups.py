@@ -16,7 +16,7 @@ import pytest
 from sqlite_hooks import hooked, said, seqs, verdict
 
 from contestants import in_threads
-from statestore import AsyncStateStore, StateStore, StateStoreError, UserMessage
+from statestore import AsyncStateStore, StateStore, StateStoreError, StoreClosed, UserMessage
 from statestore.engine import ChangeSession, NewRecord, NewSession, Outcome, PreconditionFailed, PutDocument, Requires
 from statestore.engines.sqlite import SqliteEngine
 from statestore.host import step
@@ -357,3 +357,15 @@ def test_a_save_that_was_interrupted_is_not_stored_twice_by_the_next_one(databas
         session.add_user_message("and on")
         store.save_session(session)
         assert said(store, "one") == ["hello", "and on"]
+
+
+def test_a_commit_that_comes_after_the_end_is_refused_and_waits_for_nobody(database: Path) -> None:
+    async def scene() -> None:
+        store = await AsyncStateStore.open(database)
+        await store.get_or_create_session("alice", "one")
+        late = store._host.engine.commit([])
+        await store.close()
+        with pytest.raises(StoreClosed):
+            await asyncio.wait_for(late, 30)
+
+    asyncio.run(scene())

@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from statestore.bridge.jobs import Job, deliver_all
 from statestore.bridge.threads import started
 from statestore.engine import Change, GroupCommits, Outcome
+from statestore.errors import StoreClosed
 from statestore.host import step
 
 _Queue = SimpleQueue[tuple[Job, Sequence[Change]] | None]
@@ -22,10 +23,13 @@ class GroupWriter:
         self._engine = engine
         self._queue: _Queue = SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._is_stopped = False
         weakref.finalize(self, self._queue.put, None)  # for a store that nobody closed
 
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
-        """Make a batch, together with others."""
+        """Make a batch, together with others; `StoreClosed` if nobody is left to make it."""
+        if self._is_stopped:
+            raise StoreClosed("the store was closed")
         if self._thread is None:
             self._thread = started("statestore-writer", _write, self._engine, self._queue)
         job = Job()
@@ -34,6 +38,7 @@ class GroupWriter:
 
     def stop(self) -> None:
         """Let the thread end when it has done what is queued."""
+        self._is_stopped = True
         self._queue.put(None)
 
 
