@@ -20,7 +20,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "engines/files/engine.py",
         "            self._wait_for_batch()\n            yield",
         "            yield",
-        f"{RACES}[files]",
+        "processes/test_recovery_beside_others.py"
+        "::test_a_store_opened_for_reading_says_that_a_batch_is_unfinished_and_changes_nothing",
     ),
     Mutant(
         "files: a listing goes on while a batch is being made",
