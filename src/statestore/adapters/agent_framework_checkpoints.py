@@ -7,6 +7,7 @@ moment, so that the latest one is found without reading the others. A second, sm
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from logging import getLogger
 from typing import Any, Final
@@ -15,9 +16,12 @@ from msgspec import Struct
 
 from statestore.adapters.access import Access, ClosesItsStore, Target
 from statestore.adapters.agent_framework_items import NAME
+from statestore.adapters.conversations import ATTEMPTS
+from statestore.adapters.engines import committed, engine_of
 from statestore.adapters.identifiers import is_shortened, original_name, stored_category, stored_name
 from statestore.adapters.requirements import check_version, unavailable
-from statestore.errors import CorruptDocument, InvalidValue
+from statestore.engine import Change, DeleteDocument, Requires
+from statestore.errors import CorruptDocument, DocumentConflict, InvalidValue
 from statestore.store.async_store import AsyncStateStore
 
 try:
@@ -37,6 +41,13 @@ class _Place(Struct):
 
     category: str
     name: str
+
+
+class _Found(Struct):
+    """Where a checkpoint was found to be, and the version of the document that says so, ``""`` if there is none."""
+
+    place: _Place | None
+    version: str
 
 
 class StateStoreCheckpointStorage(ClosesItsStore):
@@ -61,12 +72,16 @@ class StateStoreCheckpointStorage(ClosesItsStore):
         place = _Place(category, stored_name(f"{_moment(checkpoint.timestamp)} {checkpoint.checkpoint_id}"))
 
         async def put(store: AsyncStateStore) -> None:
-            known = await store.load_json(_BY_ID, named, type=_Place)
-            async with store.batch() as batch:
-                if known is not None and known != place:
-                    batch.delete_file(known.category, known.name, kind="json")
-                batch.save_json(place.category, place.name, encoded)
-                batch.save_json(_BY_ID, named, place)
+            for _ in range(ATTEMPTS):
+                found = await _found(store, named)
+                with suppress(DocumentConflict):  # somebody saved or removed it meanwhile: theirs is replaced
+                    async with store.batch() as batch:
+                        if found.place is not None and found.place != place:
+                            batch.delete_file(found.place.category, found.place.name, kind="json")
+                        batch.save_json(place.category, place.name, encoded)
+                        batch.save_json(_BY_ID, named, place, if_version=found.version)
+                    return
+            raise _changed_too_often(checkpoint.checkpoint_id)
 
         await self._access.run(put)
         return checkpoint.checkpoint_id
@@ -75,7 +90,7 @@ class StateStoreCheckpointStorage(ClosesItsStore):
         """A checkpoint by its id. `WorkflowCheckpointException` if there is none, or it cannot be read."""
 
         async def find(store: AsyncStateStore) -> Any:
-            place = await store.load_json(_BY_ID, stored_name(checkpoint_id), type=_Place)
+            place = (await _found(store, stored_name(checkpoint_id))).place
             return None if place is None else await store.load_json(place.category, place.name)
 
         try:
@@ -100,12 +115,19 @@ class StateStoreCheckpointStorage(ClosesItsStore):
         named = stored_name(checkpoint_id)
 
         async def remove(store: AsyncStateStore) -> bool:
-            place = await store.load_json(_BY_ID, named, type=_Place)
-            if place is None:
-                return False
-            gone = await store.delete_file(place.category, place.name, kind="json")
-            await store.delete_file(_BY_ID, named, kind="json")
-            return gone
+            for _ in range(ATTEMPTS):
+                found = await _found(store, named)
+                if found.place is None:
+                    return False
+                as_found = Requires(version=found.version)
+                is_gone = await _removed(
+                    store,
+                    DeleteDocument(found.place.category, found.place.name, "json"),
+                    DeleteDocument(_BY_ID, named, "json", as_found),
+                )
+                if is_gone is not None:
+                    return is_gone
+            raise _changed_too_often(checkpoint_id)
 
         return await self._access.run(remove)
 
@@ -141,6 +163,24 @@ class StateStoreCheckpointStorage(ClosesItsStore):
 
     def _decoded(self, encoded: Any) -> WorkflowCheckpoint:
         return WorkflowCheckpoint.from_dict(decode_checkpoint_value(encoded, allowed_types=self._allowed))
+
+
+async def _found(store: AsyncStateStore, named: str) -> _Found:
+    document = await store.get_document(_BY_ID, named, kind="json")
+    return _Found(None, "") if document is None else _Found(document.decoded(_Place), document.version)
+
+
+async def _removed(store: AsyncStateStore, checkpoint: Change, finder: Change) -> bool | None:
+    """Remove a checkpoint, and what finds it; whether it was there. ``None`` if it is to be found elsewhere by now."""
+    if engine_of(store).atomic_scope == "store":
+        outcomes = await committed(store, [checkpoint, finder])
+        return None if outcomes is None else bool(outcomes[0].deleted)
+    outcomes = await committed(store, [checkpoint])  # first, as nobody finds it without the other
+    return None if outcomes is None or await committed(store, [finder]) is None else bool(outcomes[0].deleted)
+
+
+def _changed_too_often(checkpoint_id: str) -> DocumentConflict:
+    return DocumentConflict(f"checkpoint {checkpoint_id} changed {ATTEMPTS} times while it was being written")
 
 
 def _category(workflow_name: str) -> str:

@@ -89,15 +89,19 @@ class Conversation(Struct, frozen=True):
                 found = await self.sessions(store).timeline_as(self.id, carrier_of(self.framework), limit=window)
             except SessionNotFound:
                 return []
-            items = await self._items_in(store, found, window)
-            if window is None or last is None or len(items) >= last or len(found) < window:
-                return items if last is None else items[len(items) - min(last, len(items)) :]
+            is_foreign = any(carrier.mark is UNSET for _, carrier in found)
+            items = await self._items_in(store, found, window, is_foreign=is_foreign)
+            if window is None or last is None or len(found) < window:
+                break
+            if len(items) >= last + is_foreign:  # the first one, if translated, may have begun before the window
+                break
             window *= 2  # what is no item took the place of some
+        return items if last is None else items[len(items) - min(last, len(items)) :]
 
     async def _items_in(
-        self, store: AsyncStateStore, found: Sequence[tuple[int, Carrier]], window: int | None
+        self, store: AsyncStateStore, found: Sequence[tuple[int, Carrier]], window: int | None, *, is_foreign: bool
     ) -> list[Any]:
-        if any(carrier.mark is UNSET for _, carrier in found):
+        if is_foreign:
             entries = await self.sessions(store).timeline(self.id, limit=window)
             return stored_items_for(self.framework, [entry.record for entry in entries])
         return [c.data if c.mark is True else c.mark for _, c in found if c.mark is not False]

@@ -27,6 +27,7 @@ from adapters.agent_framework.writers import write_checkpoints
 from adapters.contests import WRITES, two_processes
 from statestore import AsyncStateStore
 from statestore.adapters.agent_framework import StateStoreCheckpointStorage
+from statestore.adapters.engines import engine_of
 
 
 def checkpoint(number: int, workflow: str = "ferry", **more: Any) -> WorkflowCheckpoint:
@@ -163,6 +164,59 @@ def test_ids_that_are_no_file_names_are_ids(sqlite_url: str, odd: str) -> None:
             assert await storage.list_checkpoint_ids(workflow_name=odd) == [odd]
             assert await storage.delete(odd)
             assert await storage.list_checkpoint_ids(workflow_name=odd) == []
+
+    asyncio.run(scene())
+
+
+def test_saves_of_one_id_at_once_leave_one_checkpoint_which_can_be_deleted(store_url: str) -> None:
+    async def scene() -> None:
+        async with AsyncStateStore.open(store_url) as store:
+            storages = [StateStoreCheckpointStorage(store) for _ in range(5)]
+            await asyncio.gather(
+                *(one.save(checkpoint(n, checkpoint_id="c", iteration_count=n)) for n, one in enumerate(storages))
+            )
+            (left,) = await storages[0].list_checkpoints(workflow_name="ferry")
+            assert told(left) == told(await storages[0].load("c"))
+            assert await storages[0].delete("c") is True
+            assert await storages[0].list_checkpoint_ids(workflow_name="ferry") == []
+
+    asyncio.run(scene())
+
+
+def test_a_save_that_another_one_comes_before_replaces_what_that_one_stored(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        async with AsyncStateStore.open(sqlite_url) as store:
+            storage, look = StateStoreCheckpointStorage(store), store.get_document
+            others = [checkpoint(2, checkpoint_id="c"), checkpoint(3, checkpoint_id="c")]
+
+            async def look_and_be_slow(category: str, name: str, *, kind: Any = None) -> Any:
+                found = await look(category, name, kind=kind)
+                if others:
+                    await storage.save(others.pop())
+                return found
+
+            monkeypatch.setattr(store, "get_document", look_and_be_slow)
+            await storage.save(checkpoint(1, checkpoint_id="c"))
+            assert [c.iteration_count for c in await storage.list_checkpoints(workflow_name="ferry")] == [1]
+            others.append(checkpoint(4, checkpoint_id="c"))
+            assert await storage.delete("c") is True
+            assert await storage.list_checkpoints(workflow_name="ferry") == []
+
+    asyncio.run(scene())
+
+
+def test_a_checkpoint_is_deleted_where_a_store_changes_one_thing_at_a_time(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        async with AsyncStateStore.open(sqlite_url) as store:
+            storage = StateStoreCheckpointStorage(store)
+            await storage.save(checkpoint(1))
+            monkeypatch.setattr(engine_of(store), "atomic_scope", "item")
+            assert [await storage.delete("c1"), await storage.delete("c1")] == [True, False]
+            assert await storage.list_checkpoint_ids(workflow_name="ferry") == []
 
     asyncio.run(scene())
 

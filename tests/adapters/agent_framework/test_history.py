@@ -21,7 +21,8 @@ from adapters.running import loaded, output_of
 from statestore import AgentResponse, AsyncStateStore, InvalidValue, StateStore, StoreClosed, UserMessage, WrongUser
 from statestore.adapters.agent_framework import StateStoreHistoryProvider
 from statestore.adapters.agent_framework_items import DIALECT
-from statestore.adapters.handoff import messages_for, turns_in
+from statestore.adapters.conversations import Conversation
+from statestore.adapters.handoff import dialect_of, messages_for, turns_in
 from statestore.adapters.turns import Said, ToolCall, ToolResult
 
 QUESTION = Message("user", ["Which ferry arrives before noon?"], message_id="m1")
@@ -172,6 +173,30 @@ def test_only_the_newest_messages_are_loaded_if_so_asked(sqlite_url: str) -> Non
         async with AsyncStateStore.open(sqlite_url) as store:
             await StateStoreHistoryProvider(store).save_messages("trip", MESSAGES)
             assert plain(await StateStoreHistoryProvider(store, last=2).get_messages("trip")) == plain(MESSAGES[-2:])
+
+    asyncio.run(scene())
+
+
+def test_the_newest_messages_are_whole_though_others_wrote_them_in_parts(sqlite_url: str) -> None:
+    items: list[Any] = [
+        {"role": "user", "content": "Which ferry?"},
+        {"role": "assistant", "content": "Let me look."},
+        {"type": "function_call", "call_id": "c1", "name": "timetable", "arguments": "{}"},
+        {"type": "function_call", "call_id": "c2", "name": "weather", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "10:40"},
+        {"type": "function_call_output", "call_id": "c2", "output": "sunny"},
+    ]
+
+    async def scene() -> None:
+        async with AsyncStateStore.open(sqlite_url) as store:
+            openai, records = Conversation.of("openai-agents", "trip"), dialect_of("openai-agents").records
+            for item in [*items, items[1], items[2]]:
+                await openai.add(store, records(item))
+                whole = plain(await StateStoreHistoryProvider(store).get_messages("trip"))
+                for last in range(1, len(whole) + 1):
+                    newest = await StateStoreHistoryProvider(store, last=last).get_messages("trip")
+                    assert plain(newest) == whole[-last:]
+            assert [part["type"] for part in whole[-1]["contents"]] == ["text", "function_call"]
 
     asyncio.run(scene())
 

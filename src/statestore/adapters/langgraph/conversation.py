@@ -49,6 +49,13 @@ def records_of(message: BaseMessage, codec: ValueCodec) -> list[Record]:
     return [_event(kind, {"content": text}, beside)]
 
 
+def read_back(message: BaseMessage, record: Record, codec: ValueCodec) -> BaseMessage:
+    """The message as its record will give it back: what the serializer does not keep is not there."""
+    beside = record.extra[FRAMEWORK]
+    found = codec.decoded(beside[_SEALED]) if _SEALED in beside else message
+    return found if isinstance(found, BaseMessage) else message
+
+
 def message_in(line: Line, codec: ValueCodec, name: str | None) -> BaseMessage:
     """The message that a record holds, with the id that it was given later, if it was."""
     assert line.mark is not UNSET

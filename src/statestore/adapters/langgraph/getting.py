@@ -125,7 +125,7 @@ class Getter:
             note = await thread.note_at(store, seq)
         stored = note.values[channel]
         if list_note(stored) is None:
-            said = said_in_input(stored)
+            said = said_in_input(channel, stored)
             decoded = self._codec.decoded(stored)
             for name, numbers in said.items():
                 decoded[name] = await self._said(store, thread, note, numbers)

@@ -18,6 +18,7 @@ from statestore.adapters.langgraph.lists import MORE
 from statestore.adapters.langgraph.notes import CheckpointNote, LikeCheckpoint, LikeWrites, WritesNote, note_text
 from statestore.adapters.langgraph.references import SAID
 from statestore.adapters.langgraph.shortening import full, short
+from statestore.adapters.langgraph.values import ESCAPED
 
 _REACH: Final = 1024
 """No note is like one that is further back than this."""
@@ -211,7 +212,7 @@ def _with_step(metadata: dict[str, Any], by: int) -> dict[str, Any]:
 
 def _placed(value: Any, seq: int) -> Any:
     """A value with the records that it names told by their distance from one; and back."""
-    if value.__class__ is not dict:
+    if value.__class__ is not dict or ESCAPED in value:
         return value
     if MORE in value:
         return {MORE: [_distance(number, seq) for number in value[MORE]]}

@@ -23,7 +23,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from statestore.adapters.langgraph.rolls import are_same
+from statestore.adapters.langgraph.sameness import are_equal
 
 _CLASSES: Final[dict[str, type[BaseMessage]]] = {
     "human": HumanMessage,
@@ -43,12 +43,10 @@ def message_fields(message: BaseMessage) -> dict[str, Any] | None:
     """A message's fields as JSON, those with their default left out; ``None`` if it would not come back the same."""
     if _CLASSES.get(message.type) is not message.__class__:
         return None
-    fields = message.model_dump(exclude_defaults=True)
-    fields["type"] = message.type
-    if not _is_plain(fields):
-        return None
     try:
-        return fields if are_same(message_of(fields), message) else None
+        fields = message.model_dump(exclude_defaults=True)  # which compares, and what is no plain value may refuse that
+        fields["type"] = message.type
+        return fields if _is_plain(fields) and are_equal(message_of(fields), message) else None
     except (ValueError, TypeError):
         return None
 
@@ -96,6 +94,12 @@ def twin(message: BaseMessage) -> BaseMessage:
             values[key] = copied(value)
     extra = message.__pydantic_extra__
     return _made(message.__class__, values, copied(extra) if extra else {}, message.__pydantic_fields_set__.copy())
+
+
+def named(message: BaseMessage, id: str | None) -> BaseMessage:
+    """The same message with an id. It shares everything else."""
+    values = {**message.__dict__, "id": id}
+    return _made(message.__class__, values, message.__pydantic_extra__, message.__pydantic_fields_set__ | {"id"})
 
 
 def copied(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from statestore.adapters.langgraph.notes import CheckpointNote, note_text
-from statestore.adapters.langgraph.values import MESSAGE
+from statestore.adapters.langgraph.values import ESCAPED, MESSAGE
 
 SAID: Final = "$said"
 """``{"$said": [7, -9]}``: the messages in these records; below 0, with the id that they were given later."""
@@ -20,9 +20,10 @@ def said_in(value: Any) -> list[int]:
     return value[SAID] if value.__class__ is dict and SAID in value else []
 
 
-def said_in_input(value: Any) -> dict[str, list[int]]:
-    """The numbers of the messages that a checkpoint's input names, by channel."""
-    items = cast("dict[str, Any]", value).items() if value.__class__ is dict else ()
+def said_in_input(channel: str, value: Any) -> dict[str, list[int]]:
+    """The numbers of the messages that a channel's value names, by channel, if it is a checkpoint's input."""
+    is_input = channel == START and value.__class__ is dict and ESCAPED not in value
+    items = cast("dict[str, Any]", value).items() if is_input else ()
     return {key: numbers for key, item in items if (numbers := said_in(item))}
 
 

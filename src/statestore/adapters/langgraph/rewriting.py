@@ -127,7 +127,7 @@ class _Rewriting:
                 if list_note(value) is not None:
                     found = (await self._thread.elements(self._store, at, channel)).all
                     needed.update(abs(element) for element in found if isinstance(element, int))
-                needed.update(abs(number) for numbers in said_in_input(value).values() for number in numbers)
+                needed.update(abs(number) for numbers in said_in_input(channel, value).values() for number in numbers)
         return needed
 
     def _now(self, number: int) -> int:
@@ -152,7 +152,7 @@ class _Rewriting:
                 said.update(element for element in found if isinstance(element, int))
                 moved = [self._now(element) if isinstance(element, int) else element for element in found]
                 value = whole_list(moved)
-            for name, numbers in said_in_input(value).items():
+            for name, numbers in said_in_input(channel, value).items():
                 said.update(numbers)
                 value = {**value, name: {SAID: [self._now(number) for number in numbers]}}
             values[channel] = value

@@ -11,10 +11,10 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from statestore.adapters.langgraph.ahead import Ahead
-from statestore.adapters.langgraph.conversation import records_of
-from statestore.adapters.langgraph.messages import twin
+from statestore.adapters.langgraph.conversation import read_back, records_of
+from statestore.adapters.langgraph.messages import named, twin
 from statestore.adapters.langgraph.noted import Key
-from statestore.adapters.langgraph.rolls import are_same, are_same_but_for_the_id
+from statestore.adapters.langgraph.sameness import are_same
 from statestore.adapters.langgraph.sessions import numbered
 from statestore.adapters.langgraph.shortening import short
 from statestore.adapters.langgraph.values import ValueCodec
@@ -81,12 +81,12 @@ class Spoken:
         """The number of a message that was written before it had an id; it has one now, or still has none."""
         for seq, (key, nameless) in self._view.nameless.items():
             is_free = seq not in self._used and key == to
-            if is_free and are_same_but_for_the_id(message, nameless):
+            if is_free and are_same(message, same := named(nameless, message.id)):
                 if not message.id:
                     return seq
                 self._used.add(seq)
                 self.ids[seq] = short(message.id)
-                self._messages[-seq] = message
+                self._messages[-seq] = same
                 self._by_id[message.id] = -seq
                 return -seq
         return None
@@ -94,8 +94,9 @@ class Spoken:
     def _added(self, message: BaseMessage) -> int:
         """Make a message part of the conversation; the number that it will have."""
         seq = self.next_seq
-        self._records += records_of(message, self._codec)
-        self._messages[seq] = message
+        records = records_of(message, self._codec)
+        self._records += records
+        self._messages[seq] = read_back(message, records[0], self._codec)
         if message.id:
             self._by_id[message.id] = seq
         return seq

@@ -16,7 +16,8 @@ from langchain_core.messages import BaseMessage
 from statestore.adapters.langgraph.lists import Element
 from statestore.adapters.langgraph.messages import twin
 from statestore.adapters.langgraph.noted import Key, Noted
-from statestore.adapters.langgraph.rolls import Roll, are_same
+from statestore.adapters.langgraph.rolls import Roll
+from statestore.adapters.langgraph.sameness import are_equal
 from statestore.errors import CorruptSession
 
 _references: Final[Callable[[object], int]] = getattr(sys, "getrefcount", lambda _: sys.maxsize)
@@ -139,7 +140,7 @@ class View(Noted):
             return given
         for index, message in enumerate(given):
             held = roll.message(index)
-            if _references(message) > _OWN_REFERENCES + 1 or not are_same(message, held):
+            if _references(message) > _OWN_REFERENCES + 1 or not are_equal(message, held):
                 given[index] = lent[numbers[index]] = twin(held)
         return given
 
