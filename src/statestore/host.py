@@ -7,18 +7,23 @@ event loops; `statestore.bridge` is the counterpart for those, and for engines t
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar, cast
+from contextlib import AbstractAsyncContextManager, suppress
+from threading import get_ident
+from typing import Any, Final, TypeVar, cast
 
 from statestore.engine import Engine
 from statestore.errors import NotSupported, SessionConflict, StoreClosed
 from statestore.session import Session, ledger_of
 
 T = TypeVar("T")
+
+NAP: Final = 0.05
+"""Seconds after which a thread that waits for a turn, and was not woken, looks up."""
 
 
 class ClosedEngine:
@@ -97,21 +102,21 @@ class PlainHost(Host):
 
     def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         thread = threading.Thread(target=self._run, args=(work,), name="statestore-background")
-        self._threads.add(thread)
-        try:
+        with _spawning:
             thread.start()
-        except RuntimeError:
-            self._threads.discard(thread)
-            raise
+            self._threads.add(thread)
 
     def _run(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
             step(work())
         finally:
-            self._threads.discard(threading.current_thread())
+            with _spawning:
+                self._threads.discard(threading.current_thread())
 
     async def drain(self) -> None:
-        for thread in list(self._threads):
+        with _spawning:
+            threads = list(self._threads)
+        for thread in threads:
             thread.join()
 
     async def pause(self, seconds: float) -> None:
@@ -133,18 +138,42 @@ def given_turn(session: Session, is_ours: Callable[[Any], bool], make: Callable[
 
 
 class _ThreadTurn(AbstractAsyncContextManager[None]):
+    """Held by one thread. A thread is in one save at a time, so what an interrupted one left behind is its own again.
+
+    Others wait for as long as the thread lives: those who wait look up now and then.
+    """
+
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._holder: int | None = None
+        self._looking = threading.Lock()
+        self._wake = threading.Lock()
+        self._wake.acquire()
         self.process = os.getpid()
 
     def locked(self) -> bool:
-        return self._lock.locked()
+        return self._holder not in (None, get_ident())
 
     async def __aenter__(self) -> None:
-        self._lock.acquire()
+        while not self._is_taken():
+            self._wake.acquire(timeout=NAP)
+
+    def _is_taken(self) -> bool:
+        """Whether the turn is this thread's now."""
+        with self._looking:
+            if not self.locked() or not _is_alive(self._holder):
+                self._holder = get_ident()
+            return self._holder == get_ident()
 
     async def __aexit__(self, *_: object) -> None:
-        self._lock.release()
+        self._holder = None
+        if self._wake.locked():
+            with suppress(RuntimeError):  # whoever had the turn since was faster
+                self._wake.release()
+
+
+def _is_alive(thread: int | None) -> bool:
+    """Whether there is such a thread, also one that Python did not start."""
+    return thread in sys._current_frames()  # pyright: ignore[reportPrivateUsage] - it is documented
 
 
 def _is_of_this_process(turn: object) -> bool:
@@ -153,6 +182,7 @@ def _is_of_this_process(turn: object) -> bool:
 
 
 _giving_turns = threading.Lock()
-os.register_at_fork(
-    before=_giving_turns.acquire, after_in_parent=_giving_turns.release, after_in_child=_giving_turns.release
-)
+_spawning = threading.Lock()
+"""Held while a thread is started and noted: one that is not started yet cannot be waited for."""
+for _lock in (_giving_turns, _spawning):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)

@@ -33,10 +33,14 @@ class Pending(msgspec.Struct, frozen=True):
 
 
 class Origin:
-    """What the store has of a session, as far as one `Session` object knows."""
+    """What the store has of a session, as far as one `Session` object knows.
+
+    A save makes a new one of it: so whoever is interrupted while noting a save can begin again.
+    """
 
     __slots__ = (
         "_appended",
+        "_appended_count",
         "_numbering",
         "fields",
         "holds_opening",
@@ -78,33 +82,55 @@ class Origin:
         """Somebody else's change was merged with ours, so the object does not hold all that is stored."""
         self._numbering = numbering
         self._appended: list[tuple[int, int, str | None]] = []
+        self._appended_count = 0
+        """How many of those are ours: later ones are of an origin that was made of this one, and has the same list."""
+
+    def after(self, version: Version, fields: SessionFields, metadata: bytes, *, is_stale: bool) -> Origin:
+        """What the store has once these fields and metadata are stored, with the same records."""
+        later = Origin(
+            version,
+            fields,
+            metadata,
+            self.layout,
+            place=self.place,
+            numbering=self._numbering,
+            last_seq=self.last_seq,
+            is_part=self.is_part,
+            holds_opening=self.holds_opening,
+        )
+        later.is_stale = is_stale
+        later._appended, later._appended_count = self._appended, self._appended_count
+        return later
 
     def seqs(self) -> tuple[list[int], list[int], list[int]]:
         """The numbers of the stored records, list by list."""
         numbering = self._numbering()
         columns = list(numbering.users), list(numbering.agents), list(numbering.events)
-        for column, seq, _ in self._appended:
+        for column, seq, _ in self._appended[: self._appended_count]:
             columns[column].append(seq)
         return columns
 
     def keys(self) -> dict[int, str]:
         """The idempotency keys of the stored records, by their numbers."""
-        return self._numbering().keys | {seq: key for _, seq, key in self._appended if key is not None}
+        appended = self._appended[: self._appended_count]
+        return self._numbering().keys | {seq: key for _, seq, key in appended if key is not None}
 
     def note_appended(self, records: Sequence[Record], keys: Sequence[str | None], seqs: Sequence[int]) -> None:
         """These records are stored now, under these numbers."""
+        del self._appended[self._appended_count :]  # of whoever was interrupted here
         for record, key, seq in zip(records, keys, seqs, strict=True):
             self._appended.append((column_of(kind_of(record)), seq, key))
             if seq <= self.last_seq:  # its idempotency key was there before: the object holds one record too many
                 self.is_stale = True
             self.last_seq = max(self.last_seq, seq)
+        self._appended_count = len(self._appended)
 
     def note_truncated(self, first_gone: int) -> None:
         """The records from this number on are gone."""
         users, agents, events = (column[: bisect_left(column, first_gone)] for column in self.seqs())
         left = Numbering(users, agents, events, self.keys())
         self._numbering = lambda: left
-        self._appended = []
+        self._appended, self._appended_count = [], 0
 
 
 class Shelf(Generic[T]):
@@ -137,11 +163,11 @@ class Shelf(Generic[T]):
         """The records that the store has, as they were when they were loaded or saved."""
         return self.records[: self._stored_count] if self._stored is None else self._stored
 
-    def note_appended(self, records: list[T]) -> None:
-        """The store has these too now, after what it had."""
-        self._stored_count += len(records)
+    def note_appended(self, count: int, records: list[T]) -> None:
+        """The store has these too now, after so many that it had."""
+        self._stored_count = count + len(records)
         if self._stored is not None:
-            self._stored += records
+            self._stored[count:] = records
 
     def note_stored(self, snapshot: list[T], waiting: list[T]) -> None:
         """The store has exactly this now, which is what the list was a moment ago; ``waiting`` was appended since."""
@@ -172,7 +198,7 @@ class Ledger:
         self.turn: Any = None
         """The turn of whoever is saving the object; a host's."""
         self.unsure: Any = None
-        """The draft of a save that ended without telling whether it happened."""
+        """The draft of a save that is under way, or that ended without telling whether it happened."""
 
         self.clock: RisingClock | None = None
         """What stamps new records, once there are any."""

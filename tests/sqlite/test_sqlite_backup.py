@@ -99,6 +99,39 @@ def test_a_copy_can_be_made_of_a_store_that_is_open_for_reading(
         assert said(restored, "one") == said(furnished, "one")
 
 
+def test_a_copy_of_a_store_that_is_open_for_reading_and_that_nobody_writes_leaves_no_trace(
+    database: Path, furnished: StateStore, copy: Path
+) -> None:
+    words = said(furnished, "one")
+    furnished.close()
+    before = files_beside(database)
+    with StateStore.open(database, read_only=True) as reader:
+        reader.backup(copy)
+        assert files_beside(database) == before
+        assert files_beside(copy) == {""}
+    with StateStore.open(copy) as restored:
+        assert restored.check() == []
+        assert said(restored, "one") == words
+
+
+def test_a_copy_beside_somebody_who_began_to_write_meanwhile_is_made_anew(
+    database: Path, furnished: StateStore, copy: Path
+) -> None:
+    furnished.close()
+    statements: list[str] = []
+
+    def write_once(statement: str) -> None:
+        statements.append(statement)
+        if len(statements) == 1:  # on the connection that is to be copied from
+            with StateStore.open(database) as writer:
+                writer.append("one", UserMessage("meanwhile"))
+
+    with StateStore.open(database, read_only=True) as reader, hooked(before=write_once):
+        reader.backup(copy)
+    with StateStore.open(copy) as restored:
+        assert said(restored, "one")[-1] == "meanwhile"
+
+
 @pytest.mark.parametrize("what", ["a file", "a link", "a directory", "the store itself"])
 def test_nothing_is_written_over(what: str, database: Path, furnished: StateStore, copy: Path) -> None:
     target = copy

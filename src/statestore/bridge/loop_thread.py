@@ -101,7 +101,9 @@ class _Call:
         self._work = work
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
-        self._is_over = threading.Event()
+        self._is_over = False
+        self._wake = threading.Lock()  # a bare one: an event that is interrupted while it waits may stay locked
+        self._wake.acquire()
 
     def begin_in(self, loop: asyncio.AbstractEventLoop) -> None:
         """Have the loop begin it."""
@@ -112,31 +114,39 @@ class _Call:
         """Have it done, and wait for what comes of it; if interrupted, cancel it and wait until it is over."""
         try:
             schedule(self)
-            self._is_over.wait()
+            self._wait()
         except BaseException:
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._cancel)
-                self._is_over.wait()
+                self._wait()
             raise
         assert self._task is not None
         return self._task.result()
 
+    def _wait(self) -> None:
+        while not self._is_over:
+            self._wake.acquire()
+
     # -- in the loop
 
     def _begin(self) -> None:
-        if not self._is_over.is_set():
+        if not self._is_over:
             assert self._loop is not None
             self._task = self._loop.create_task(self._worked())
-            self._task.add_done_callback(lambda _: self._is_over.set())
+            self._task.add_done_callback(self._end)
 
     async def _worked(self) -> Any:
         return await self._work()
 
     def _cancel(self) -> None:
         if self._task is None:
-            self._is_over.set()  # interrupted before it was begun: it never is
+            self._end()  # interrupted before it was begun: it never is
         else:
             self._task.cancel()
+
+    def _end(self, _: object = None) -> None:
+        self._is_over = True
+        self._wake.release()
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

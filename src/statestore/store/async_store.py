@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ from statestore.host import Host
 from statestore.jsontext import check_label
 from statestore.opening import Durability, engine_for
 from statestore.pruning import PruneThrottle, UserThrottles
+from statestore.session import Session, ledger_of
 from statestore.store.batch import AsyncBatchBlock, Batch, Drafted
 from statestore.store.capabilities import capable
 from statestore.store.clearing import CHUNK, SessionClearer
@@ -80,8 +81,10 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
 
     async def close(self) -> None:
         """Wait for background work, then let go of everything. Calling it again does nothing."""
-        await self._host.drain()
-        await self._host.close()
+        try:
+            await self._host.drain()
+        finally:
+            await self._host.close()
 
     async def __aenter__(self) -> AsyncStateStore:
         return self
@@ -109,16 +112,16 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
                 await self._settle(session)
             drafted = batch.drafted()
             if drafted.changes:
-                await self._commit_drafted(drafted)
+                await self._commit_drafted(drafted, batch.sessions)
 
-    async def _commit_drafted(self, drafted: Drafted) -> None:
+    async def _commit_drafted(self, drafted: Drafted, sessions: Sequence[Session]) -> None:
+        drafted.note_unsure()  # until it is noted: whatever breaks it off, it may have happened
         try:
             outcomes = await self._engine.commit(drafted.changes)
         except PreconditionFailed as failed:
+            for session in sessions:
+                ledger_of(session).unsure = None
             raise explained(failed, drafted.changes) from None
-        except BaseException:
-            drafted.note_unsure()
-            raise
         drafted.note_stored(outcomes, self._engine.url)
 
     def for_user(self, user_id: str) -> AsyncUserStore:

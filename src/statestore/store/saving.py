@@ -28,16 +28,32 @@ class Draft:
     ``as_new`` sends the session whole, to be created. ``exact`` insists on the version it was loaded at.
     """
 
-    __slots__ = ("_cut", "_fields", "_keys", "_ledger", "_metadata", "_records", "_sent", "_snapshots", "change")
+    __slots__ = (
+        "_cut",
+        "_fields",
+        "_keys",
+        "_known",
+        "_ledger",
+        "_metadata",
+        "_records",
+        "_sent",
+        "_snapshots",
+        "_stored_counts",
+        "_told",
+        "change",
+    )
 
     def __init__(self, session: Session, *, as_new: bool = False, exact: bool = False) -> None:
         self._ledger = ledger_of(session)
+        self._told: tuple[Outcome, str] | None = None
+        """What became of the change, and in the store at which place, once that is known."""
         with self._ledger.changing:
             self._draw_up(session, self._ledger, as_new=as_new, exact=exact)
 
     def _draw_up(self, session: Session, ledger: Ledger, *, as_new: bool, exact: bool) -> None:
-        known = ledger.origin
-        self._sent = len(ledger.pending)
+        self._known = known = ledger.origin
+        self._sent = ledger.pending[:]
+        self._stored_counts = [shelf.stored_count for shelf in ledger.shelves]
         as_new = as_new or known is None
         is_edited = ledger.is_edited()
         self._cut = cut = ledger.rewritten_since() if is_edited and not as_new else None
@@ -91,39 +107,48 @@ class Draft:
         )
 
     def note_stored(self, outcome: Outcome, place: str) -> None:
-        """The change happened in the store at this place: let the object know."""
-        ledger, origin = self._ledger, self._ledger.origin
-        if origin is None or outcome.before is None:
+        """The change happened in the store at this place: let the object know. Interrupted, it can be repeated."""
+        self._told = outcome, place
+        self._note(self._origin_after(outcome, place))
+        self._ledger.unsure = None
+
+    def note_again(self, place: str) -> bool:
+        """Whether it is known that the change happened in the store at this place: if so, the object knows it now."""
+        if self._told is None or self._told[1] != place:
+            return False
+        self.note_stored(*self._told)
+        return True
+
+    def _origin_after(self, outcome: Outcome, place: str) -> Origin:
+        """What the store has now."""
+        known = self._known
+        if known is None or outcome.before is None:
+            layout = known.layout if known else None
             origin = Origin(
-                outcome.version,
-                self._fields,
-                self._metadata,
-                origin.layout if origin else None,
-                place=place,
-                numbering=Numbering,
-                last_seq=0,
+                outcome.version, self._fields, self._metadata, layout, place=place, numbering=Numbering, last_seq=0
             )
-            ledger.origin = origin
-        elif not origin.is_stale and origin.version == outcome.before:
-            origin.version = outcome.version
         else:
-            origin.is_stale = True
+            is_ours = not known.is_stale and known.version == outcome.before
+            version = outcome.version if is_ours else known.version
+            origin = known.after(version, self._fields, self._metadata, is_stale=not is_ours)
         if self._cut is not None:
             origin.note_truncated(self._cut)
         origin.note_appended(self._records, self._keys, outcome.seqs)
-        origin.fields, origin.metadata = self._fields, self._metadata
-        ledger.unsure = None
-        with ledger.changing:
-            self._note_records(ledger)
+        return origin
 
-    def _note_records(self, ledger: Ledger) -> None:
-        del ledger.pending[: self._sent]
-        waiting = [pending.record for pending in ledger.pending]
-        for column, shelf in enumerate(cast("tuple[Shelf[Any], ...]", ledger.shelves)):
-            if self._snapshots is not None:
-                shelf.note_stored(self._snapshots[column], [r for r in waiting if column_of(kind_of(r)) == column])
-            else:
-                shelf.note_appended([r for r in self._records if column_of(kind_of(r)) == column])
+    def _note(self, origin: Origin) -> None:
+        """Let the object know what the store has now. Nothing here depends on how much of it was done before."""
+        ledger = self._ledger
+        ledger.origin = origin
+        with ledger.changing:
+            if self._sent and ledger.pending and ledger.pending[0] is self._sent[0]:
+                del ledger.pending[: len(self._sent)]
+            waiting = [pending.record for pending in ledger.pending]
+            for column, shelf in enumerate(cast("tuple[Shelf[Any], ...]", ledger.shelves)):
+                if self._snapshots is not None:
+                    shelf.note_stored(self._snapshots[column], _in_column(waiting, column))
+                else:
+                    shelf.note_appended(self._stored_counts[column], _in_column(self._records, column))
 
     def note_if_found(self, stored: StoredSession, place: str) -> None:
         """After a save with an unknown outcome: take note of it if what is stored now shows that it happened."""
@@ -134,22 +159,20 @@ class Draft:
         seqs = self._seqs_in(found, change)
         if seqs is None or (change.create is not None and stored.fields.created != change.create.created):
             return
-        self.note_stored(Outcome(None if change.create is not None else _UNKNOWN, stored.version, seqs), place)
-        origin = self._ledger.origin
-        if origin is not None:
-            held = sum(shelf.stored_count for shelf in self._ledger.shelves)
-            is_all = not origin.is_part and (held, origin.fields, origin.metadata) == (
-                len(found),
-                stored.fields,
-                stored.metadata,
-            )
-            origin.is_stale = not is_all
-            origin.version = stored.version if is_all else origin.version
+        outcome = Outcome(None if change.create is not None else _UNKNOWN, stored.version, seqs)
+        origin = self._origin_after(outcome, place)
+        is_all = not origin.is_part and (sum(map(len, origin.seqs())), origin.fields, origin.metadata) == (
+            len(found),
+            stored.fields,
+            stored.metadata,
+        )
+        origin.is_stale = not is_all
+        origin.version = stored.version if is_all else origin.version
+        self._note(origin)
 
     def _seqs_in(self, found: list[StoredRecord], change: ChangeSession) -> tuple[int, ...] | None:
         """The numbers that the sent records have, if the save happened; ``None`` if it did not, or may be repeated."""
-        origin = self._ledger.origin
-        known = origin.last_seq if origin is not None and change.create is None else 0
+        known = self._known.last_seq if self._known is not None and change.create is None else 0
         if self._cut is not None and any(self._cut <= record.seq <= known for record in found):
             return None
         if not change.append:
@@ -170,6 +193,10 @@ class Draft:
 
 _UNKNOWN = object()
 """A version that equals none."""
+
+
+def _in_column(records: list[Record], column: int) -> list[Record]:
+    return [record for record in records if column_of(kind_of(record)) == column]
 
 
 def _refuse_part(session: Session, known: Origin) -> None:

@@ -135,24 +135,25 @@ class SessionWriter(SessionReader):
         if draft.change is None:
             return
         self._check_bound(draft.change)
+        ledger = ledger_of(session)
+        ledger.unsure = draft  # until it is noted: cancelled, interrupted, or the storage failed, it may have happened
         try:
             (outcome,) = await self._engine.commit([draft.change])
         except PreconditionFailed as failed:
+            ledger.unsure = None
             raise explained(failed, [draft.change]) from None
-        except BaseException:
-            ledger_of(session).unsure = draft  # cancelled, or the storage failed: it may have happened
-            raise
         draft.note_stored(outcome, self._engine.url)
 
     async def _settle(self, session: Session) -> None:
         """After a save with an unknown outcome: look whether it happened, and if so, take note of it."""
         ledger = ledger_of(session)
         draft: Draft | None = ledger.unsure
-        if draft is not None:
-            stored = await self._engine.read_session(str(session.id))
-            if stored is not None:
-                draft.note_if_found(stored, self._engine.url)
-            ledger.unsure = None
+        if draft is None or draft.note_again(self._engine.url):
+            return
+        stored = await self._engine.read_session(str(session.id))
+        if stored is not None:
+            draft.note_if_found(stored, self._engine.url)
+        ledger.unsure = None
 
     def _check_session(self, session: Session) -> None:
         """Refuse what is no session, another user's session, and one that was loaded from another store."""

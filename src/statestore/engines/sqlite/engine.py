@@ -170,14 +170,21 @@ class SqliteEngine:
 
     def _read_at_rest(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Read without leaving a trace if nobody is writing, or else as one reader among others."""
+        found = self._found_at_rest(work)
+        if found is not None:
+            return found[0]
+        with self._pool.connection() as connection:
+            return work(connection)
+
+    def _found_at_rest(self, work: Callable[[sqlite3.Connection], T]) -> tuple[T] | None:
+        """What is read without leaving a trace; ``None`` if somebody is writing, or if it does not make sense."""
         before = self._file.state_at_rest()
         if before is not None:
             with suppress(sqlite3.Error, CorruptData), closing(self._file.connect(at_rest=True)) as connection:
                 result = work(connection)
                 if self._file.state_at_rest() == before:
-                    return result
-        with self._pool.connection() as connection:
-            return work(connection)
+                    return (result,)
+        return None
 
     async def read_session(
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
@@ -232,5 +239,16 @@ class SqliteEngine:
         return self._read(lambda connection: read_changes(connection, after, session_id, user_id, limit))
 
     async def backup(self, to: str) -> None:
-        with self._usage, explained(self._path, self._file.timeout), self._pool.connection() as connection:
-            back_up(connection, to, timeout=self._file.timeout)
+        with self._usage, explained(self._path, self._file.timeout):
+            if self._read_only and self._is_backed_up_at_rest(to):
+                return
+            with self._pool.connection() as connection:
+                back_up(connection, to, timeout=self._file.timeout)
+
+    def _is_backed_up_at_rest(self, to: str) -> bool:
+        """Whether nobody is writing, so that a backup could be made without leaving a trace beside the original."""
+        with closing(sqlite3.connect("")) as passing:  # a file without a name: only then we know that nobody wrote
+            if self._found_at_rest(lambda connection: connection.backup(passing)) is None:
+                return False
+            back_up(passing, to, timeout=self._file.timeout)
+            return True

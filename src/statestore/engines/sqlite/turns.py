@@ -117,9 +117,18 @@ class Turnstile:
         return True
 
     def hand_on(self) -> None:
-        """Let others write, at once or when we do not come back. Harmless if the turn was not ours."""
+        """Let others write, as soon as we do not come back. Whatever interrupts this, `let_go` must follow."""
+        self._note(_MOMENT.pack(min(time.monotonic() + PAUSE, self._share_ends)), 0)
+        self._unlock_turn()
+
+    def let_go(self) -> None:
+        """Let others write, wherever taking the turn or handing it on was broken off. Harmless if it was not ours."""
+        if self._gate >= 0:
+            fcntl.flock(self._gate, fcntl.LOCK_UN)
+        self._unlock_turn()
+
+    def _unlock_turn(self) -> None:
         if self._turn >= 0:
-            self._note(_MOMENT.pack(min(time.monotonic() + PAUSE, self._share_ends)), 0)
             fcntl.flock(self._turn, fcntl.LOCK_UN)
         if self._queue is not None:
             self._queue.hand_on()
@@ -149,17 +158,33 @@ class Turnstile:
             try:
                 self.take()
                 yield
-            finally:
                 self.hand_on()
+            except BaseException:
+                self.let_go()
+                raise
 
 
 class _Request:
-    """Somebody who waits for the turn, and may have gone away when it comes."""
+    """Somebody who waits for the turn, and may have gone away when it comes.
+
+    The locks are bare ones: an interrupt in the middle of what is made of them, an event or so, may leave it locked.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.came = threading.Event()
+        self.has_come = False
         self.is_given_up = False
+        self._wake = threading.Lock()
+        self._wake.acquire()
+
+    def sleep(self, timeout: float) -> None:
+        """Until the turn comes, or for this many seconds."""
+        self._wake.acquire(timeout=timeout)
+
+    def come(self) -> None:
+        """With the lock held: the turn is there."""
+        self.has_come = True
+        self._wake.release()
 
 
 class _Queue:
@@ -181,19 +206,20 @@ class _Queue:
         """Whether the turn came in time."""
         self._came = request = _Request()
         self._requests.put(request)
-        request.came.wait(timeout)
+        request.sleep(timeout)
         with request.lock:
-            request.is_given_up = not request.came.is_set()
+            request.is_given_up = not request.has_come
         return not request.is_given_up
 
     def hand_on(self) -> None:
         """Let go of the turn that came, or do not wait for it any longer."""
-        request, self._came = self._came, None
+        request = self._came
         if request is not None:
             with request.lock:
                 request.is_given_up = True
-                if request.came.is_set():
+                if request.has_come:
                     fcntl.flock(self._turn, fcntl.LOCK_UN)
+            self._came = None  # not before: who is interrupted comes again
 
     def stop(self) -> None:
         """Let the thread end, and its lock files with it: now, or if it stands in line, when its turn comes."""
@@ -215,7 +241,7 @@ class _Queue:
                 if request.is_given_up:
                     fcntl.flock(self._turn, fcntl.LOCK_UN)
                 else:
-                    request.came.set()
+                    request.come()
         os.close(self._gate)
         os.close(self._turn)
 

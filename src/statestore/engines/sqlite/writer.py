@@ -46,8 +46,10 @@ class Writer:
                 try:
                     self._turns.take()
                     self._with_connection(slots)
-                finally:
                     self._turns.hand_on()
+                except BaseException:
+                    self._turns.let_go()
+                    raise
         except (sqlite3.Error, OSError, StateStoreError, *SENSELESS) as error:
             failure = self._explained(error)
             for slot in slots:
