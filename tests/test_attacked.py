@@ -308,6 +308,19 @@ def test_a_key_is_known_though_an_earlier_record_was_cut_by_hand(tmp_path: Path)
         assert [entry.record.content for entry in store.timeline("a")] == ["1", "2", "3", "0 again"]  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_row_that_holds_no_record_or_several_is_told(tmp_path: Path, count: int) -> None:
+    path = tmp_path / "state.db"
+    with StateStore.open(path) as store:
+        store.save_session(Session("u", "a"))
+        store.append("a", UserMessage("one"))
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE records SET body = CASE ? WHEN 0 THEN '' ELSE body || ',' || body END", (count,))
+    connection.close()
+    with StateStore.open(path) as store:
+        assert any("it is not a record" in problem.what for problem in store.check())
+
+
 def test_a_rewind_keeps_what_a_newer_release_noted(tmp_path: Path) -> None:
     path = put(tmp_path, BARE | {"metadata": {"statestore": {"future": [1]}}})
     with StateStore.open(tmp_path) as store:

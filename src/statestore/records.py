@@ -333,9 +333,11 @@ def with_fields(record: Record, fields: bytes) -> Record:
 
 def decode_body(kind: str, body: bytes) -> Record:
     """One record from its JSON; raises ``msgspec.DecodeError`` or `InvalidValue` if it is none."""
-    record = _codec_of(kind).decode(memoryview(b"[" + body + b"]"))[0]
-    nanoseconds(record.timestamp_text)
-    return record
+    records = _codec_of(kind).decode(memoryview(b"[" + body + b"]"))
+    if len(records) != 1:
+        raise InvalidValue(f"one record is expected here, and there are {len(records)}")
+    nanoseconds(records[0].timestamp_text)
+    return records[0]
 
 
 def said_in(kind: str, body: bytes) -> tuple[str, str, str]:
