@@ -209,6 +209,7 @@ def test_a_write_that_is_interrupted_anywhere_does_not_lock_others_out(tmp_path:
 
 
 def test_who_is_interrupted_anywhere_while_waiting_for_a_turn_stands_in_nobodys_way(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
     busy, patient = Turnstile(str(tmp_path / "state.db"), 5), Turnstile(str(tmp_path / "state.db"), 0.01)
     busy.open()
     patient.open()
@@ -230,7 +231,9 @@ def test_who_is_interrupted_anywhere_while_waiting_for_a_turn_stands_in_nobodys_
     assert 5 < number < 999
     patient.close()
     busy.close()
-    assert not [thread for thread in threading.enumerate() if thread.name == "statestore-turn"]
+    for thread in set(threading.enumerate()) - before:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
 
 
 # -- closing ------------------------------------------------------------------------------------------------------

@@ -196,14 +196,16 @@ def test_two_processes_lose_nothing_and_archive_nothing_twice(store_url: str) ->
     asyncio.run(scene())
 
 
-def test_what_somebody_else_archives_meanwhile_is_not_archived_twice(sqlite_url: str) -> None:
+@pytest.mark.parametrize("is_archived", [True, False])
+def test_what_somebody_else_archives_or_deletes_meanwhile_is_not_archived(sqlite_url: str, is_archived: bool) -> None:
     async def scene() -> None:
         async with _ours(sqlite_url) as other, AsyncStateStore.open(sqlite_url) as store:
+            take = other.archive_oldest_messages if is_archived else other.delete_oldest_messages
             update, taken = store.update_session_with, []
 
             async def overtaken(*arguments: Any, **options: Any) -> Any:
                 if not taken:
-                    taken.extend(await other.archive_oldest_messages("k", 2))
+                    taken.extend(await take("k", 2))
                 return await update(*arguments, **options)
 
             await other.add_messages("k", MESSAGES)
@@ -211,26 +213,7 @@ def test_what_somebody_else_archives_meanwhile_is_not_archived_twice(sqlite_url:
             assert await StateStoreDBChatStore(store).archive_oldest_messages("k", 3) == MESSAGES[2:5]
             assert taken == MESSAGES[:2]
             assert await other.get_messages("k") == MESSAGES[5:]
-
-    asyncio.run(scene())
-
-
-def test_what_somebody_else_deletes_meanwhile_is_not_archived(sqlite_url: str) -> None:
-    async def scene() -> None:
-        async with _ours(sqlite_url) as other, AsyncStateStore.open(sqlite_url) as store:
-            update, gone = store.update_session_with, []
-
-            async def overtaken(*arguments: Any, **options: Any) -> Any:
-                if not gone:
-                    gone.extend(await other.delete_oldest_messages("k", 2))
-                return await update(*arguments, **options)
-
-            await other.add_messages("k", MESSAGES)
-            store.update_session_with = overtaken  # pyright: ignore[reportAttributeAccessIssue]
-            assert await StateStoreDBChatStore(store).archive_oldest_messages("k", 3) == MESSAGES[2:5]
-            assert gone == MESSAGES[:2]
-            assert await other.get_messages("k") == MESSAGES[5:]
-            assert await other.get_messages("k", status=ARCHIVED) == MESSAGES[2:5]
+            assert await other.get_messages("k", status=ARCHIVED) == MESSAGES[0 if is_archived else 2 : 5]
 
     asyncio.run(scene())
 
