@@ -9,9 +9,12 @@ from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
 from typing import Any
 
+import pytest
+
 from faces import Face, Place
 from hooked import HookedEngine
 from statestore import Doomed, PruneConfig, PruneThrottle, Session, StateStore, StoreUnavailable, UserMessage
+from statestore.store.chunks import CHUNK_BYTES
 
 OLD = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -99,6 +102,24 @@ def test_what_is_saved_after_it_was_judged_lives(face: Face, place: Place) -> No
     assert store.prune_sessions(PruneConfig(ttl_hours=1)) == 1
     assert ids(store) == {"a", "b"}, "b is another session by now"
     rival.close()
+
+
+@pytest.mark.parametrize("is_erased", [False, True])
+def test_large_sessions_go_a_few_at_a_time_so_that_others_get_their_turn(
+    is_erased: bool, face: Face, place: Place
+) -> None:
+    engine = HookedEngine(place.engine())
+    store = face.open(engine)  # type: ignore[arg-type]
+    for number in range(4):
+        put(store, f"s{number}")
+        store.append(f"s{number}", UserMessage("x" * (CHUNK_BYTES // 5 * 2)))
+    sizes = {summary.id: summary.size for summary in store.list_sessions()}
+    engine.commits.clear()
+    if is_erased:
+        assert store.erase_user("alice") == 4
+    else:
+        assert store.prune_sessions(PruneConfig(max_sessions=1, ttl_hours=0)) == 3
+    assert max(sum(sizes[change.id] for change in batch) for batch in engine.commits) <= CHUNK_BYTES
 
 
 # -- the throttle -------------------------------------------------------------------------------------------------

@@ -125,10 +125,10 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "sqlite: batches of a group are judged by what was before the group",
         "engines/sqlite/writing.py",
-        "            return self._header(item[1])",
+        "            return self._header(change.id)",
         '            seen = vars(self).setdefault("_seen", {})\n'
-        "            there = self._header(item[1])\n"
-        "            return seen.setdefault(item, there and Present(there.version, there.owner, there.created))",
+        "            there = self._header(change.id)\n"
+        "            return seen.setdefault(change.id, there and Present(there.version, there.owner, there.created))",
         f"{RACES}[sqlite]",
     ),
     Mutant(

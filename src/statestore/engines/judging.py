@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -9,9 +10,11 @@ from statestore.engine import (
     Change,
     ChangeSession,
     DeleteCategory,
+    DeleteDocument,
     DeleteSession,
     Failure,
     PreconditionFailed,
+    PutDocument,
     Reason,
     Requires,
 )
@@ -19,6 +22,8 @@ from statestore.errors import InvalidValue
 from statestore.stored import Version
 
 Item = tuple[str, ...]
+SingleChange = PutDocument | DeleteDocument | ChangeSession | DeleteSession
+"""A change of one item."""
 
 
 class Stored(Protocol):
@@ -53,31 +58,30 @@ def check_batch(batch: Sequence[Change]) -> None:
     """Refuse a batch that names an item twice, or deletes a category that it also writes into."""
     if len(batch) == 1:
         return
-    seen: set[Item] = set()
-    for change in batch:
-        item = item_of(change)
-        if item in seen:
-            raise InvalidValue(f"a batch names each item once, and this one names {' '.join(item)} twice")
-        seen.add(item)
-    for item in seen:
-        if item[0] == "document" and ("category", item[1]) in seen:
+    items = list(map(item_of, batch))
+    if len(set(items)) < len(items):
+        ((twice, _),) = Counter(items).most_common(1)
+        raise InvalidValue(f"a batch names each item once, and this one names {' '.join(twice)} twice")
+    doomed = {item[1] for item in items if item[0] == "category"}
+    for item in items:
+        if item[0] == "document" and item[1] in doomed:
             raise InvalidValue(f"a batch cannot delete the category {item[1]!r} and change a document in it")
 
 
-def judge(batch: Sequence[Change], find: Callable[[Item], Stored | None]) -> None:
+def judge(batch: Sequence[Change], find: Callable[[SingleChange], Stored | None]) -> None:
     """Raise `PreconditionFailed`, naming every change whose preconditions do not hold."""
     failures: list[Failure] = []
     for index, change in enumerate(batch):
         if isinstance(change, DeleteCategory):
             continue
-        reason = _objection(change, change.requires, find(item_of(change)))
+        reason = _objection(change, change.requires, find(change))
         if reason is not None:
             failures.append(Failure(index, reason))
     if failures:
         raise PreconditionFailed(failures)
 
 
-def _objection(change: Change, requires: Requires, present: Stored | None) -> Reason | None:
+def _objection(change: SingleChange, requires: Requires, present: Stored | None) -> Reason | None:
     if present is None:
         must_exist = requires.present or requires.version is not None
         if isinstance(change, ChangeSession) and change.create is None:

@@ -23,7 +23,7 @@ from statestore.engine import (
     SessionQuery,
 )
 from statestore.engines.forking import hold_while_forking
-from statestore.engines.judging import Item, Present, check_batch, item_of, judge
+from statestore.engines.judging import Present, SingleChange, check_batch, judge
 from statestore.engines.selecting import is_selected, select
 from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
 from statestore.jsontext import changed_members
@@ -171,11 +171,11 @@ class MemoryEngine:
             self._check_numbers(batch)
             return [self._apply(change) for change in batch]
 
-    def _find(self, item: Item) -> Present | None:
-        if item[0] == "session":
-            session = self._sessions.get(item[1])
+    def _find(self, change: SingleChange) -> Present | None:
+        if isinstance(change, (ChangeSession, DeleteSession)):
+            session = self._sessions.get(change.id)
             return Present(session.version, session.new.user_id, session.new.created) if session else None
-        document = self._documents.get(item[1:])  # type: ignore[arg-type]
+        document = self._documents.get((change.category, change.name, change.kind))
         return Present(document.version) if document else None
 
     def _check_numbers(self, batch: Sequence[Change]) -> None:
@@ -188,7 +188,7 @@ class MemoryEngine:
                     _Session(change.id, change.create, change.updated).check_numbers(change, is_new=True)
 
     def _apply(self, change: Change) -> Outcome:
-        present = None if isinstance(change, DeleteCategory) else self._find(item_of(change))
+        present = None if isinstance(change, DeleteCategory) else self._find(change)
         before = present.version if present else None
         match change:
             case PutDocument(category, name, kind, body):

@@ -27,7 +27,8 @@ from statestore.pruning import PruneThrottle, UserThrottles
 from statestore.session import Session, ledger_of
 from statestore.store.batch import AsyncBatchBlock, Batch, Drafted
 from statestore.store.capabilities import capable
-from statestore.store.clearing import CHUNK, SessionClearer
+from statestore.store.chunks import chunks, most_of
+from statestore.store.clearing import SessionClearer
 from statestore.store.documents import AsyncDocuments
 from statestore.store.failures import explained
 from statestore.stored import Problem
@@ -133,14 +134,16 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
         """Remove everything of one user, whoever is writing meanwhile; how many sessions there were."""
         check_label(user_id, "a user id")
         erased = 0
-        query = SessionQuery(user_id=user_id, order="id", limit=CHUNK if self._engine.atomic_scope == "store" else 1)
+        scope = self._engine.atomic_scope
+        query = SessionQuery(user_id=user_id, order="id", limit=most_of(scope))
         while found := await self._engine.list_sessions(query):
-            doomed = [DeleteSession(summary.id, Requires(owner=user_id)) for summary in found]
-            try:
-                outcomes = await self._engine.commit(doomed)
-            except PreconditionFailed:
-                continue  # deleted and created anew by somebody else in between: look again
-            erased += sum(outcome.deleted for outcome in outcomes)
+            for chunk in chunks(found, scope):
+                doomed = [DeleteSession(summary.id, Requires(owner=user_id)) for summary in chunk]
+                try:
+                    outcomes = await self._engine.commit(doomed)
+                except PreconditionFailed:
+                    break  # deleted and created anew by somebody else in between: look again
+                erased += sum(outcome.deleted for outcome in outcomes)
         erased += await self.for_user(user_id).empty_trash()
         if hasattr(self._engine, "update_search_index"):
             await cast("Searches", self._engine).update_search_index()

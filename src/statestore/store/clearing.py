@@ -12,12 +12,11 @@ from statestore.errors import CorruptData, StoreUnavailable
 from statestore.host import Host
 from statestore.pruning import Doomed, PruneConfig, PruneThrottle, check_config, doomed
 from statestore.session import Session
+from statestore.store.chunks import chunks
 from statestore.store.logs import log
 from statestore.store.trashing import Discard, SessionTrasher
 from statestore.stored import SessionSummary
 
-CHUNK: Final = 500
-"""How many sessions are deleted at once; other writers get their turn in between."""
 TRASH_CHUNK: Final = 50
 TRASH_CHUNK_BYTES: Final = 4 * 1024 * 1024
 """How many sessions, and how much of them, are put into the trash at once."""
@@ -78,20 +77,18 @@ class SessionClearer(SessionTrasher):
 
     async def _delete_unchanged(self, summaries: Sequence[SessionSummary]) -> int:
         """Delete sessions that are still at the version they were listed with; how many were."""
-        size = CHUNK if self._engine.atomic_scope == "store" else 1
         as_created = sorted(summaries, key=lambda summary: summary.created_text)  # as they lie in a database
         pruned = 0
-        for start in range(0, len(as_created), size):
-            chunk = [
-                DeleteSession(summary.id, Requires(version=summary.version, owner=self._owner))
-                for summary in as_created[start : start + size]
+        for chunk in chunks(as_created, self._engine.atomic_scope):
+            changes = [
+                DeleteSession(summary.id, Requires(version=summary.version, owner=self._owner)) for summary in chunk
             ]
             try:
-                pruned += await self._delete_chunk(chunk)
+                pruned += await self._delete_chunk(changes)
             except StoreUnavailable as error:
                 if not _is_full(error):
                     raise
-                for change in chunk:  # one by one, nothing needs to be written first
+                for change in changes:  # one by one, nothing needs to be written first
                     pruned += await self._delete_chunk([change])
         return pruned
 

@@ -11,9 +11,9 @@ from statestore.engines.files.directory import ChangedMeanwhile, Directory
 from statestore.engines.files.documents import documents_in
 from statestore.engines.files.journal import Journal, SessionChange, Step, fingerprint
 from statestore.engines.files.locks import ALL_STRIPES, BATCHES, Locks
-from statestore.engines.files.planning import Found, Plan, SingleChange, Surveyor, place_of, planned, present
+from statestore.engines.files.planning import Found, Plan, Surveyor, place_of, planned, present
 from statestore.engines.files.recovery import Recovery
-from statestore.engines.judging import item_of, judge
+from statestore.engines.judging import SingleChange, item_of, judge
 
 
 class BatchMaker:
@@ -54,7 +54,7 @@ class BatchMaker:
     def _made_together(self, batch: Sequence[Change], singles: list[SingleChange], owners: list[int]) -> list[Outcome]:
         found = [self._surveyor.find_alone(change) for change in singles]
         by_item = {item_of(change): present(f) for change, f in zip(singles, found, strict=True)}
-        judge(batch, by_item.get)
+        judge(batch, lambda change: by_item.get(item_of(change)))
         plans = [planned(change, f) for change, f in zip(singles, found, strict=True)]
         steps: list[Step] = []
         statuses: list[os.stat_result | None] = []

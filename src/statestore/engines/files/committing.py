@@ -8,9 +8,9 @@ from statestore.engine import Outcome
 from statestore.engines.files import journal
 from statestore.engines.files.directory import ChangedMeanwhile, Directory
 from statestore.engines.files.locks import Locks
-from statestore.engines.files.planning import Found, Place, Plan, SingleChange, Surveyor, place_of, planned, present
+from statestore.engines.files.planning import Found, Place, Plan, Surveyor, place_of, planned, present
 from statestore.engines.files.recovery import Recovery
-from statestore.engines.judging import Item, Present, judge
+from statestore.engines.judging import SingleChange, judge
 
 
 class Committer:
@@ -81,7 +81,4 @@ class Committer:
 
 
 def _judge_one(change: SingleChange, found: Found | None) -> None:
-    def find(_: Item) -> Present | None:
-        return present(found)
-
-    judge([change], find)
+    judge([change], lambda _: present(found))

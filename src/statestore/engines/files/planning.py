@@ -14,14 +14,12 @@ from statestore.engines.files.image import SessionImage, version_text
 from statestore.engines.files.locks import stripe_of
 from statestore.engines.files.seen import SUFFIX
 from statestore.engines.files.sessions import SessionFiles
-from statestore.engines.judging import Present
+from statestore.engines.judging import Present, SingleChange
 from statestore.errors import CorruptDocument, CorruptSession, InvalidName
 from statestore.names import SESSIONS
 from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
 from statestore.stored import Version
-
-SingleChange = PutDocument | DeleteDocument | ChangeSession | DeleteSession
 
 
 class Place(NamedTuple):

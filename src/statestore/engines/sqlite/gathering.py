@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
+from msgspec import Struct
+
 from statestore.engine import Change, Outcome
 from statestore.engines.forking import forget_after_fork
 
@@ -23,14 +25,11 @@ Batch = Sequence[Change]
 Result = list[Outcome] | Exception
 
 
-class Slot:
+class Slot(Struct):
     """A batch on its way into a transaction, and what became of it, as soon as that is decided."""
 
-    __slots__ = ("batch", "result")
-
-    def __init__(self, batch: Batch) -> None:
-        self.batch = batch
-        self.result: Result | None = None
+    batch: Batch
+    result: Result | None = None
 
 
 class _Entry:
@@ -66,7 +65,7 @@ class Gathering:
 
     def commit(self, batches: Sequence[Batch]) -> list[Result]:
         """Have batches made, each wholly or not at all, together with whatever else waits."""
-        slots = [Slot(batch) for batch in batches]
+        slots = list(map(Slot, batches))
         while not _are_decided(slots):
             if self._leading.locked():
                 self._wait(slots)
@@ -91,11 +90,13 @@ class Gathering:
         others: list[_Entry] = []
         try:
             with self._leading:
-                if not _are_decided(own):
+                if _are_decided(own):
+                    return
+                if self._waiting:
                     waiting = self._waiting[:]
                     del self._waiting[: len(waiting)]
                     others = [entry for entry in waiting if not _are_decided(entry.slots)]
-                    self._make([*own, *(slot for entry in others for slot in entry.slots)] if others else own)
+                self._make([*own, *(slot for entry in others for slot in entry.slots)] if others else own)
         finally:
             for entry in self._waiting[:1]:  # the next to lead; what it needs is there by now
                 entry.rouse()

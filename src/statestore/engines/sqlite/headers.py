@@ -2,60 +2,31 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from statestore.engines.columns import age_of
 from statestore.errors import CorruptSession, InvalidValue
 from statestore.timestamps import later_of, nanoseconds
 
 
-class Header:
+class Header(Struct, gc=False):
     """The row of a session, as the transaction has made it so far."""
 
-    __slots__ = (
-        "agents",
-        "alternates",
-        "created",
-        "events",
-        "id",
-        "next_seq",
-        "number",
-        "opening",
-        "owner",
-        "size",
-        "stored_version",
-        "updated",
-        "users",
-        "version",
-    )
-
-    def __init__(
-        self,
-        number: int,
-        session_id: str,
-        owner: str,
-        version: str,
-        created: str,
-        updated: str,
-        next_seq: int,
-        users: int,
-        agents: int,
-        events: int,
-        alternates: int,
-        size: int,
-        opening: str | None,
-    ) -> None:
-        self.number = number
-        self.id = session_id
-        self.owner = owner
-        self.version = self.stored_version = version
-        self.created = created
-        self.updated = updated
-        self.next_seq = next_seq
-        self.users = users
-        self.agents = agents
-        self.events = events
-        self.alternates = alternates
-        self.size = size
-        self.opening = opening
+    number: int
+    id: str
+    owner: str
+    version: str
+    created: str
+    updated: str
+    next_seq: int
+    users: int
+    agents: int
+    events: int
+    alternates: int
+    size: int
+    opening: str | None
+    stored_version: str = ""
+    """The version that is in the database, once it is no longer ``version``."""
 
     def count(self, column: int, by: int) -> None:
         """Note that there are more records of a kind, or fewer."""
@@ -75,10 +46,12 @@ class Header:
 
     def row(self) -> tuple[object, ...]:
         """What goes back into the database, in the place of the version that is there."""
+        age, age_rest = age_of(nanoseconds(self.updated))
         return (
             self.version,
             self.updated,
-            *age_of(nanoseconds(self.updated)),
+            age,
+            age_rest,
             self.next_seq,
             self.users,
             self.agents,

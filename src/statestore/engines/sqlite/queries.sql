@@ -26,8 +26,15 @@ INSERT INTO keys (number, key, seq) VALUES (?, ?, ?);
 -- name: seq_of_key
 SELECT seq FROM keys WHERE number = ? AND key = ?;
 
--- name: insert_change
-INSERT INTO changes (number, first, last, rewound_to, is_header, gone_id, gone_user) VALUES (?, ?, ?, ?, ?, ?, ?);
+-- name: note_appended
+INSERT INTO changes (number, first, last) VALUES (?, ?, ?);
+
+-- name: note_change
+INSERT INTO changes (number, first, last, rewound_to, is_header) VALUES (?, ?, ?, ?, ?);
+
+-- name: note_gone
+INSERT INTO changes (number, gone_id, gone_user)
+SELECT number, id, user_id FROM sessions WHERE number BETWEEN ? AND ? ORDER BY number;
 
 -- name: size_beyond
 SELECT kind, count(*), sum(length(CAST(body AS BLOB))) FROM records WHERE place BETWEEN ? AND ? GROUP BY kind;

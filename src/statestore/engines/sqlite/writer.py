@@ -90,12 +90,12 @@ class Writer:
 
     def _try_transaction(self, connection: sqlite3.Connection, slots: list[Slot]) -> None:
         cursor = connection.cursor()
+        transaction = Transaction(cursor, self._known)
         cursor.execute("BEGIN IMMEDIATE")
         before = connection.total_changes
         results: list[Result] | None = None
         try:
-            transaction = Transaction(cursor, self._known)
-            results = self._written_or_outdated(transaction, slots)
+            results = _written(transaction, slots)
             cursor.execute("COMMIT")
             if connection.total_changes == before and not all(isinstance(result, Exception) for result in results):
                 self._file.flush_what_is_there()  # what was asked for is there already, so nothing was written
@@ -108,29 +108,9 @@ class Writer:
                     connection.execute("ROLLBACK")
             elif results is not None and not isinstance(error, sqlite3.Error):
                 _settle(slots, results)  # interrupted just after the commit: it happened
-            raise
-
-    def _written_or_outdated(self, transaction: Transaction, slots: list[Slot]) -> list[Result]:
-        """The same as `_written`; whatever fails while something is only known is a reason to look it up."""
-        try:
-            return self._written(transaction, slots)
-        except Exception as error:
-            if transaction.relies_on_known:
+            if results is None and transaction.relies_on_known and isinstance(error, Exception):
                 raise OutdatedHeader("what was known of a session may not be so any more") from error
             raise
-
-    @staticmethod
-    def _written(transaction: Transaction, slots: list[Slot]) -> list[Result]:
-        """What becomes of each batch, once the transaction is committed."""
-        transaction.expect([slot.batch for slot in slots])
-        results: list[Result] = []
-        for slot in slots:
-            try:
-                results.append(transaction.make(slot.batch))
-            except PreconditionFailed as failed:
-                results.append(failed)
-        transaction.flush()
-        return results
 
     def _explained(self, error: Exception) -> Exception:
         if isinstance(error, StateStoreError) or not isinstance(error, (sqlite3.Error, OSError, *SENSELESS)):
@@ -149,6 +129,19 @@ class Writer:
             self._upkeep.note_commit(PAGES_OF_A_STEP)
             self._upkeep.tidy_if_due(connection)
             return result
+
+
+def _written(transaction: Transaction, slots: list[Slot]) -> list[Result]:
+    """What becomes of each batch, once the transaction is committed."""
+    transaction.expect(slot.batch for slot in slots)
+    results: list[Result] = []
+    for slot in slots:
+        try:
+            results.append(transaction.make(slot.batch))
+        except PreconditionFailed as failed:
+            results.append(failed)
+    transaction.flush()
+    return results
 
 
 def _settle(slots: list[Slot], results: list[Result]) -> None:

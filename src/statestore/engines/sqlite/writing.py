@@ -29,7 +29,7 @@ from statestore.engine import (
     PreconditionFailed,
     PutDocument,
 )
-from statestore.engines.judging import Item, Present, Stored, judge
+from statestore.engines.judging import Present, SingleChange, Stored, judge
 from statestore.engines.sqlite.headers import Header
 from statestore.engines.sqlite.places import MAX_SEQ, place_of
 from statestore.engines.sqlite.statements import SQL
@@ -49,8 +49,6 @@ _FIELD_UPDATES = {
         "projects",
     )
 }
-
-_ChangeRow = tuple[int, int | None, int | None, int | None, int | None, str | None, str | None]
 
 KnownHeaders = dict[str, Header]
 """Sessions as we wrote them last, by id."""
@@ -75,10 +73,10 @@ class Transaction:
         self.changes = 0
         """How many changes were noted."""
         self._headers: dict[str, Header | None] = {}
-        self._touched: dict[int, Header] = {}
+        self._touched: dict[str, Header] = {}
         self._doomed: list[Header] = []
         self._records: list[tuple[int, int, str]] = []
-        self._changes: list[_ChangeRow] = []
+        self._appended: list[tuple[int, int, int]] = []
 
     def expect(self, batches: Iterable[Sequence[Change]]) -> None:
         """Get ready for some batches: take what is known of their sessions, and look up all others in one go.
@@ -108,7 +106,7 @@ class Transaction:
             if not self._forget(batch):
                 raise
             judge(batch, self._find)
-        return [self._apply(change) for change in batch]
+        return list(map(self._apply, batch))
 
     def _forget(self, batch: Iterable[Change]) -> bool:
         """Have the sessions of a batch looked up, if they were only known; whether there were any."""
@@ -116,7 +114,7 @@ class Transaction:
         for change in batch:
             if isinstance(change, (ChangeSession, DeleteSession)):
                 header = self._known.pop(change.id, None)
-                if header is not None and self._headers.get(change.id) is header and header.number not in self._touched:
+                if header is not None and self._headers.get(change.id) is header and change.id not in self._touched:
                     del self._headers[change.id]
                     was_known = True
         return was_known
@@ -130,34 +128,32 @@ class Transaction:
             self._records = []
         if self._touched:
             self._flush_touched()
-        if self._changes:
-            self._note_changes(self._changes)
-            self._changes = []
+        if self._appended:
+            self._note_appended()
 
     def _flush_touched(self) -> None:
-        headers = list(self._touched.values())
-        self._touched = {}
-        if self._execute_many(SQL["update_session"], [header.row() for header in headers]).rowcount != len(headers):
-            raise OutdatedHeader(f"a session is not at the version that was read: one of {[h.id for h in headers][:9]}")
-        for header in headers:
-            header.stored_version = header.version
-            self._known[header.id] = header
+        touched, self._touched = self._touched, {}
+        rows = [header.row() for header in touched.values()]
+        if self._execute_many(SQL["update_session"], rows).rowcount != len(rows):
+            raise OutdatedHeader(f"a session is not at the version that was read: one of {list(touched)[:9]}")
+        self._known.update(touched)
         if len(self._known) > MOST_KNOWN:
             self._known.clear()
 
     # -- looking
 
-    def _find(self, item: Item) -> Stored | None:
-        if item[0] == "session":
-            return self._header(item[1])
-        row = self._execute(SQL["document_version"], item[1:]).fetchone()
+    def _find(self, change: SingleChange) -> Stored | None:
+        if isinstance(change, (ChangeSession, DeleteSession)):
+            return self._header(change.id)
+        row = self._execute(SQL["document_version"], (change.category, change.name, change.kind)).fetchone()
         return Present(row[0]) if row else None
 
     def _header(self, session_id: str) -> Header | None:
-        if session_id not in self._headers:
-            row = self._execute(SQL["header"], (session_id,)).fetchone()
-            self._headers[session_id] = Header(*row) if row else None
-        return self._headers[session_id]
+        if session_id in self._headers:
+            return self._headers[session_id]
+        row = self._execute(SQL["header"], (session_id,)).fetchone()
+        header = self._headers[session_id] = Header(*row) if row else None
+        return header
 
     # -- changing
 
@@ -168,12 +164,12 @@ class Transaction:
             return self._delete_session(change.id)
         match change:
             case PutDocument(category, name, kind, body):
-                before, version = self._find(("document", category, name, kind)), new_version()
+                before, version = self._find(change), new_version()
                 self._execute(SQL["put_document"], (category, name, kind, version, body))
                 self.bytes += len(body)
                 return Outcome(before.version if before else None, version)
             case DeleteDocument(category, name, kind):
-                before = self._find(("document", category, name, kind))
+                before = self._find(change)
                 self.bytes += self._execute(SQL["size_of_document"], (category, name, kind)).fetchone()[0]
                 gone = self._execute(SQL["delete_document"], (category, name, kind)).rowcount
                 return Outcome(before.version if before else None, deleted=gone)
@@ -197,9 +193,11 @@ class Transaction:
         if change.set_metadata or change.unset_metadata:
             self._change_metadata(header, change)
         header.move_to(change.updated)
+        if change.id not in self._touched:
+            self._touched[change.id] = header
+            header.stored_version = header.version
         header.version = new_version()
-        self._touched[header.number] = header
-        self._changes.append((header.number, first, last, _kept(change.truncate_after), is_header or None, None, None))
+        self._note(header.number, first, last, change.truncate_after, is_header=is_header)
         return Outcome(before, header.version, seqs)
 
     def _create(self, session_id: str, new: NewSession, updated: str) -> Header:
@@ -298,19 +296,31 @@ class Transaction:
         runs = list(_runs(header.number for header in doomed))
         places = [(place_of(first, 0), place_of(last, MAX_SEQ)) for first, last in runs]
         self._execute_many(SQL["delete_records"], places)
-        for statement in ("delete_keys", "delete_extras", "delete_sessions"):
+        for statement in ("delete_keys", "delete_extras", "note_gone", "delete_sessions"):
             self._execute_many(SQL[statement], runs)
-        gone = [(header.number, None, None, None, None, header.id, header.owner) for header in doomed]
-        self._note_changes(gone)
+        self.changes += len(doomed)
 
-    def _note_changes(self, rows: Sequence[_ChangeRow]) -> None:
-        self._execute_many(SQL["insert_change"], rows)
-        self.changes += len(rows)
+    # -- noting what changed
 
+    def _note(
+        self, number: int, first: int | None, last: int | None, truncate_after: int | None, *, is_header: bool
+    ) -> None:
+        """Note a change, in the order in which they happen.
 
-def _kept(truncate_after: int | None) -> int | None:
-    """The number of the last record that is left, as the database can keep it."""
-    return None if truncate_after is None else min(max(truncate_after, 0), MAX_SEQ)
+        Almost all of them only add records, and to bind a NULL takes Python as long as to insert the row.
+        """
+        if first is not None and last is not None and truncate_after is None and not is_header:
+            self._appended.append((number, first, last))
+            return
+        self._note_appended()
+        kept = None if truncate_after is None else min(max(truncate_after, 0), MAX_SEQ)
+        self._execute(SQL["note_change"], (number, first, last, kept, int(is_header) or None))
+        self.changes += 1
+
+    def _note_appended(self) -> None:
+        self._execute_many(SQL["note_appended"], self._appended)
+        self.changes += len(self._appended)
+        self._appended = []
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
