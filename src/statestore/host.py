@@ -12,13 +12,14 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from threading import get_ident
 from typing import Any, Final, TypeVar, cast
 
 from statestore.engine import Engine
 from statestore.errors import NotSupported, SessionConflict, StoreClosed
 from statestore.session import Session, ledger_of
+from statestore.waking import Sleep
 
 T = TypeVar("T")
 
@@ -146,8 +147,7 @@ class _ThreadTurn(AbstractAsyncContextManager[None]):
     def __init__(self) -> None:
         self._holder: int | None = None
         self._looking = threading.Lock()
-        self._wake = threading.Lock()
-        self._wake.acquire()
+        self._sleep = Sleep()
         self.process = os.getpid()
 
     def locked(self) -> bool:
@@ -155,7 +155,7 @@ class _ThreadTurn(AbstractAsyncContextManager[None]):
 
     async def __aenter__(self) -> None:
         while not self._is_taken():
-            self._wake.acquire(timeout=NAP)
+            self._sleep.until_woken(NAP)
 
     def _is_taken(self) -> bool:
         """Whether the turn is this thread's now."""
@@ -166,9 +166,7 @@ class _ThreadTurn(AbstractAsyncContextManager[None]):
 
     async def __aexit__(self, *_: object) -> None:
         self._holder = None
-        if self._wake.locked():
-            with suppress(RuntimeError):  # whoever had the turn since was faster
-                self._wake.release()
+        self._sleep.wake()
 
 
 def _is_alive(thread: int | None) -> bool:

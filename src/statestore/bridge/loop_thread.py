@@ -12,6 +12,7 @@ from typing import Any, cast
 from statestore.bridge.threads import started
 from statestore.engine import Engine, RunsIn
 from statestore.errors import StoreClosed, StoreUnavailable
+from statestore.waking import Sleep
 
 
 class LoopThreadEngine:
@@ -102,8 +103,7 @@ class _Call:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_over = False
-        self._wake = threading.Lock()  # a bare one: an event that is interrupted while it waits may stay locked
-        self._wake.acquire()
+        self._sleep = Sleep()
 
     def begin_in(self, loop: asyncio.AbstractEventLoop) -> None:
         """Have the loop begin it."""
@@ -125,7 +125,7 @@ class _Call:
 
     def _wait(self) -> None:
         while not self._is_over:
-            self._wake.acquire()
+            self._sleep.until_woken()
 
     # -- in the loop
 
@@ -146,7 +146,7 @@ class _Call:
 
     def _end(self, _: object = None) -> None:
         self._is_over = True
-        self._wake.release()
+        self._sleep.wake()
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

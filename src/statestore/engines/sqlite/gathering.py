@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from statestore.engine import Change, Outcome
 from statestore.engines.forking import forget_after_fork
+from statestore.waking import Sleep
 
 NAP: Final = 0.05
 """Seconds after which a thread that nobody woke looks up."""
@@ -25,29 +26,18 @@ Batch = Sequence[Change]
 Result = list[Outcome] | Exception
 
 
-class Slot(Struct):
+class Slot(Struct, eq=False):
     """A batch on its way into a transaction, and what became of it, as soon as that is decided."""
 
     batch: Batch
     result: Result | None = None
 
 
-class _Entry:
+class _Entry(Struct, eq=False):
     """What a thread wants to have made that sleeps meanwhile."""
 
-    __slots__ = ("slots", "wake")
-
-    def __init__(self, slots: list[Slot]) -> None:
-        self.slots = slots
-        self.wake = threading.Lock()
-        self.wake.acquire()
-
-    def rouse(self) -> None:
-        """Have the thread look up."""
-        try:
-            self.wake.release()
-        except RuntimeError:
-            return  # it is awake already
+    slots: list[Slot]
+    sleep: Sleep
 
 
 class Gathering:
@@ -75,11 +65,11 @@ class Gathering:
 
     def _wait(self, slots: list[Slot]) -> None:
         """Sleep until somebody has made these, or nobody leads."""
-        entry = _Entry(slots)
+        entry = _Entry(slots, Sleep())
         self._waiting.append(entry)
         try:
             while not _are_decided(slots) and self._leading.locked():
-                entry.wake.acquire(timeout=NAP)
+                entry.sleep.until_woken(NAP)
         finally:
             if not _are_decided(slots):
                 with suppress(ValueError):
@@ -99,9 +89,9 @@ class Gathering:
                 self._make([*own, *(slot for entry in others for slot in entry.slots)] if others else own)
         finally:
             for entry in self._waiting[:1]:  # the next to lead; what it needs is there by now
-                entry.rouse()
+                entry.sleep.wake()
             for entry in others:
-                entry.rouse()
+                entry.sleep.wake()
 
 
 def _are_decided(slots: list[Slot]) -> bool:

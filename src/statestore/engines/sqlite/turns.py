@@ -20,6 +20,7 @@ from typing import Final
 
 from statestore.engines.forking import forget_after_fork
 from statestore.errors import StoreUnavailable
+from statestore.waking import Sleep
 
 SHARE: Final = 0.015
 """Seconds that a process may go on for before it queues up again."""
@@ -165,26 +166,18 @@ class Turnstile:
 
 
 class _Request:
-    """Somebody who waits for the turn, and may have gone away when it comes.
-
-    The locks are bare ones: an interrupt in the middle of what is made of them, an event or so, may leave it locked.
-    """
+    """Somebody who waits for the turn, and may have gone away when it comes."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.has_come = False
         self.is_given_up = False
-        self._wake = threading.Lock()
-        self._wake.acquire()
-
-    def sleep(self, timeout: float) -> None:
-        """Until the turn comes, or for this many seconds."""
-        self._wake.acquire(timeout=timeout)
+        self.sleep = Sleep()
 
     def come(self) -> None:
         """With the lock held: the turn is there."""
         self.has_come = True
-        self._wake.release()
+        self.sleep.wake()
 
 
 class _Queue:
@@ -206,7 +199,7 @@ class _Queue:
         """Whether the turn came in time."""
         self._came = request = _Request()
         self._requests.put(request)
-        request.sleep(timeout)
+        request.sleep.until_woken(timeout)
         with request.lock:
             request.is_given_up = not request.has_come
         return not request.is_given_up
