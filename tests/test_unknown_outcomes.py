@@ -123,6 +123,47 @@ def test_a_key_that_was_known_already_does_not_double_the_others(
     assert told(store) == ["a", "A", "once", "b"]
 
 
+def _add_again(store: StateStore, session: Session) -> None:
+    store.append("s", Event("once"), keys=["k"])
+    session.add_event("once", key="k")
+
+
+def _add(_: StateStore, session: Session) -> None:
+    session.add_event("once", key="k")
+
+
+def _cut(_: StateStore, session: Session) -> None:
+    session.agent_responses.pop()
+
+
+BESIDE: dict[str, tuple[Callable[[StateStore, Session], Any], Callable[[StateStore], Any]]] = {
+    "a key that was known before": (_add_again, lambda _: None),
+    "a key that somebody else stores": (_add, lambda store: store.append("s", Event("once"), keys=["k"])),
+    "a rewind that somebody else makes": (_cut, lambda store: store.rewind_session("s", to=1)),
+}
+
+
+@pytest.mark.parametrize(("change", "meanwhile"), BESIDE.values(), ids=BESIDE)
+def test_what_is_saved_beside_records_that_are_stored_anyway_is_stored(
+    store: StateStore,
+    engine: HookedEngine,
+    happened: bool,
+    change: Callable[[StateStore, Session], Any],
+    meanwhile: Callable[[StateStore], Any],
+) -> None:
+    session = stored(store)
+    change(store, session)
+    session.set_metadata("status", "paid")
+    session.set_active_seed("seed")
+    save_and_lose(store, engine, session, happened=happened)
+    meanwhile(store)
+    store.save_session(session)
+    loaded = store.load_session("s")
+    assert loaded is not None
+    assert (loaded.metadata, loaded.active_seed_id) == ({"status": "paid"}, "seed")
+    assert told(store) in (["a", "A", "once"], ["a"])
+
+
 EDITS: dict[str, tuple[Callable[[Session], Any], list[str]]] = {
     "removed the last": (lambda s: s.agent_responses.pop(), ["a"]),
     "removed the first": (lambda s: s.user_messages.pop(), ["A"]),

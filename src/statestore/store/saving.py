@@ -151,8 +151,12 @@ class Draft:
                     shelf.note_appended(self._stored_counts[column], _in_column(self._records, column))
 
     def note_if_found(self, stored: StoredSession, place: str) -> None:
-        """After a save with an unknown outcome: take note of it if what is stored now shows that it happened."""
-        change = self.change
+        """After a save with an unknown outcome: take note of it if what is stored now shows that it happened.
+
+        That its records are stored may be somebody else's doing: with the same idempotency key, or by the same rewind.
+        Then what else was to be saved is sent again.
+        """
+        change, known = self.change, self._known
         if change is None or stored.fields.user_id != self._fields.user_id:
             return
         found = stored.records.in_order()
@@ -161,6 +165,10 @@ class Draft:
             return
         outcome = Outcome(None if change.create is not None else _UNKNOWN, stored.version, seqs)
         origin = self._origin_after(outcome, place)
+        is_ours = change.create is not None or any(sent.key is None for sent in change.append)
+        is_there = (stored.fields, stored.metadata) == (self._fields, self._metadata)
+        if known is not None and not is_ours and not is_there:
+            origin.fields, origin.metadata = known.fields, known.metadata
         is_all = not origin.is_part and (sum(map(len, origin.seqs())), origin.fields, origin.metadata) == (
             len(found),
             stored.fields,
