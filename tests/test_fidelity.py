@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from faces import Face
 from serdeform import pretty
 from statestore import AgentResponse, Session, StateStore, UserMessage
+from statestore.timestamps import later_of
 
 USUAL: dict[str, Any] = {
     "id": "s",
@@ -301,6 +302,13 @@ LAYOUTS: dict[str, str] = {
         '"X"', json.dumps(USUAL["agent_responses"])
     ),
 }
+
+
+@pytest.mark.parametrize("letter", [" ", "t"])
+def test_a_moment_that_is_spelt_otherwise_never_goes_back(letter: str) -> None:
+    late, early = f"2026-11-15{letter}23:59:58.123456Z", "2026-11-15T22:12:25.262381Z"
+    assert later_of(late, early) == later_of(early, late) == late
+    assert later_of(early, f"2026-11-15{letter}01:00:00.000001Z") == early
 
 
 @pytest.mark.parametrize("text", LAYOUTS.values(), ids=LAYOUTS)

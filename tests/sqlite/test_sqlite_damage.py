@@ -16,6 +16,7 @@ from sqlite_hooks import raw, said, wreck
 from children import Child, Tell, in_child
 from statestore import (
     AgentResponse,
+    CorruptData,
     CorruptSession,
     Event,
     Session,
@@ -193,6 +194,24 @@ def test_a_file_that_was_cut_is_an_error_of_ours(furnished: Path, tmp_path: Path
         path.write_bytes(furnished.read_bytes()[:end])
         copies.append((f"cut at {end}", path))
     _damaged_in_child(copies)
+
+
+def test_a_check_tells_of_a_page_that_is_damaged_wherever_it_is(furnished: Path, tmp_path: Path) -> None:
+    told: list[int] = []
+    pages = furnished.stat().st_size // PAGE
+    for page in range(1, pages):
+
+        def overwrite(content: bytearray, page: int = page) -> None:
+            content[page * PAGE : (page + 1) * PAGE] = b"\xff" * PAGE
+
+        try:
+            with StateStore.open(_copied(furnished, tmp_path / f"page-{page}.db", overwrite)) as store:
+                problems = store.check()
+        except CorruptData:
+            continue  # it could not even be opened
+        assert problems, page
+        told.append(page)
+    assert len(told) > pages // 2
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -6,12 +6,16 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlite_hooks import hooked, said
 
 from statestore import SessionConflict, SessionNotFound, StateStore, UserMessage
+from statestore.engine import ChangeSession, NewSession, Requires
 from statestore.engines.sqlite import turns
+from statestore.engines.sqlite.writer import MOST_KNOWN
+from statestore.host import step
 
 
 def _without_a_turn(database: Path, *statements: str) -> None:
@@ -88,6 +92,21 @@ def test_another_store_of_the_same_file_is_noticed(opened: Callable[..., StateSt
             theirs.get_or_create_session("alice", "one")
     assert said(ours, "one") == [f"{turn}" for turn in range(11, 20)]
     assert ours.check() == []
+
+
+def test_a_change_at_the_very_version_is_made_however_many_sessions_its_group_makes_known(
+    database: Path, store: StateStore
+) -> None:
+    store.get_or_create_session("alice", "one")
+    store.append("one", UserMessage("ours"))
+    _without_a_turn(database, "UPDATE sessions SET version = 'theirs'")
+    moment = "2026-01-01T00:00:00Z"
+    births = [ChangeSession(f"{n}", moment, create=NewSession("alice", moment)) for n in range(MOST_KNOWN + 1)]
+    change = ChangeSession("one", moment, Requires(version="theirs"), set_metadata={"n": b"1"})
+    engine: Any = store._store._engine  # type: ignore[reportPrivateUsage]
+    results = step(engine.commit_group([[change] for change in (*births, change)]))
+    assert not [result for result in results if isinstance(result, Exception)]
+    assert store.check() == []
 
 
 def test_a_batch_that_fails_leaves_nothing_known_that_did_not_happen(store: StateStore) -> None:

@@ -361,6 +361,20 @@ class SearchCases(Contract):
         assert len(await bench.store.search_sessions("zebra", limit=3)) == 3
 
     @offered("search")
+    async def test_pages_miss_nothing_that_nobody_touched(self, bench: Bench) -> None:
+        """Who goes through the hits page by page finds each of them once, whatever others say meanwhile."""
+        texts = ["zebra" + " word" * (number * 7 % 13) for number in range(30)]
+        await bench.commit(created("s", *(user(text) for text in texts)))
+        await bench.commit(created("t"))
+        found: list[int | None] = []
+        after = None
+        while page := await bench.store.search_sessions("zebra", limit=5, after=after):
+            found += [hit.seq for hit in page]
+            after = page[-1].cursor
+            await bench.commit(appended("t", *(user(f"something else {number}") for number in range(10))))
+        assert sorted(seq for seq in found if seq is not None) == list(range(1, 31))
+
+    @offered("search")
     async def test_a_hit_tells_where_and_shows_the_words(self, bench: Bench) -> None:
         """A hit has the session, its user and title, the record's number and kind, and a snippet with marks."""
         long = "x y z " * 200 + "the striped Zébra grazes\n\nhere " + "x y z " * 200

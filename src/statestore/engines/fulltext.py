@@ -117,6 +117,8 @@ def search_words(
     hits: list[SearchHit] = []
     after = match_at(query.after)
     with snapshot(connection):
+        if after is not None:
+            after = _as_it_is_now(connection, query, after)
         while (missing := query.limit - len(hits)) > 0:
             matches = best_matches(connection, query, sessions=sessions, project=project, after=after, limit=missing)
             hits += hits_of(matches)
@@ -124,6 +126,13 @@ def search_words(
                 break
             after = matches[-1]  # some were removed since they were indexed: look for others
     return hits
+
+
+def _as_it_is_now(connection: sqlite3.Connection, query: SearchQuery, match: Match) -> Match:
+    """A match with its score of today: scores depend on all that is indexed, so they change when anything is added."""
+    sql = "SELECT rank FROM words WHERE words MATCH ? AND rowid = ?"
+    row = connection.execute(sql, (match_expression(query.terms), match.place)).fetchone()
+    return match if row is None else match._replace(score=row[0])
 
 
 def match_at(cursor: str | None) -> Match | None:

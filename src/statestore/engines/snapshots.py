@@ -14,4 +14,4 @@ def snapshot(connection: sqlite3.Connection) -> Generator[None]:
     try:
         yield
     finally:
-        connection.execute("COMMIT")
+        connection.execute("ROLLBACK")  # of what was only read; in a damaged file, SQLite refuses a COMMIT

@@ -240,7 +240,7 @@ class FilesEngine:
         moment = Moment.parse(after)
         with self._reading():
             state = self._log.quiet_state()
-        if state is not None and moment == (state.identity, state.last, 0):
+        if state is not None and moment == Moment(state.identity, state.last):
             return ChangePage([], after)
         return self._followed(
             lambda connection, looker, _: watching.read_changes(

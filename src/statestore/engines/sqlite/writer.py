@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 PAGES_OF_A_STEP: Final = 250
 """About how many pages a step of indexing writes."""
+MOST_KNOWN: Final = 200
+"""How many sessions are known after a commit; during one, none is forgotten that was relied on."""
 
 
 class Writer:
@@ -100,6 +102,8 @@ class Writer:
             if connection.total_changes == before and not all(isinstance(result, Exception) for result in results):
                 self._file.flush_what_is_there()  # what was asked for is there already, so nothing was written
             _settle(slots, results)
+            if len(self._known) > MOST_KNOWN:
+                self._known.clear()
             self._upkeep.note_commit(2 + 3 * len(slots) + transaction.bytes // PAGE, transaction.changes)
         except BaseException as error:
             self._known.clear()  # what is known may not have come to be

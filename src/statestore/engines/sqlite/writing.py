@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
 import msgspec
 
@@ -52,7 +51,6 @@ _FIELD_UPDATES = {
 
 KnownHeaders = dict[str, Header]
 """Sessions as we wrote them last, by id."""
-MOST_KNOWN: Final = 200
 
 
 class OutdatedHeader(CorruptSession):
@@ -137,8 +135,6 @@ class Transaction:
         if self._execute_many(SQL["update_session"], rows).rowcount != len(rows):
             raise OutdatedHeader(f"a session is not at the version that was read: one of {list(touched)[:9]}")
         self._known.update(touched)
-        if len(self._known) > MOST_KNOWN:
-            self._known.clear()
 
     # -- looking
 
