@@ -97,6 +97,31 @@ def test_a_damaged_note_hides_nothing_else(
     assert files_store.restore_session("two").id == "two"
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
+@pytest.mark.parametrize("way", ["erase", "empty", "empty hers", "prune"])
+def test_what_lies_in_the_trash_without_its_note_is_removed_with_the_rest(
+    way: str, is_gone: bool, files_store: StateStore, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk(files_store, "his", "bob")
+    files_store.delete_session("his", trash_hours=1)
+    talk(files_store, "hers")
+    throw_away(files_store, "hers", 3, 2 if way != "prune" else 5, monkeypatch)
+    trash = directory / ".statestore" / "trash"
+    (note,) = (path for path in trash.glob("*.json") if b"alice" in path.read_bytes())
+    if is_gone:
+        note.unlink()
+    else:
+        note.write_bytes(b"{")
+    if way == "erase":
+        files_store.erase_user("alice")
+    elif way == "prune":
+        files_store.prune_sessions(KEEP_ALL)
+    else:
+        (files_store if way == "empty" else files_store.for_user("alice")).empty_trash()
+    assert not any(b"hello hers" in path.read_bytes() for path in trash.iterdir())
+    assert trashed_ids(files_store) == ([] if way == "empty" else ["his"])
+
+
 def test_a_copy_takes_the_trash_along(tmp_path: Path) -> None:
     places = [tmp_path / "first", tmp_path / "second.db", tmp_path / "third"]
     with StateStore.open(places[0]) as store:

@@ -97,8 +97,8 @@ class SessionTrasher(SessionWatcher):
         return session_from(stored, self._engine.url)
 
     async def empty_trash(self) -> int:
-        """Remove everything from the trash; how many sessions there were."""
-        names = [trashed.name async for trashed in self._trash()]
+        """Remove everything from the trash, also what cannot be read any more; how many sessions there were."""
+        names = [name async for name in self._names()]
         for name in names:
             await self._make(_removal(name))
         return len(names)
@@ -106,10 +106,10 @@ class SessionTrasher(SessionWatcher):
     async def _remove_what_is_over(self) -> None:
         """Remove what the trash need not keep any longer."""
         now = time.time_ns()
-        async for trashed in self._trash():
-            if not is_over(trashed.name, now):
+        async for name in self._names():
+            if not is_over(name, now):
                 return  # they come in the order in which they go
-            await self._make(_removal(trashed.name))
+            await self._make(_removal(name))
 
     async def _throw_away(self, discards: Sequence[Discard]) -> int:
         """Put sessions into the trash and delete them, those that nobody changed since; how many there were."""
@@ -157,15 +157,42 @@ class SessionTrasher(SessionWatcher):
 
     async def _trash(self) -> AsyncIterator[Trashed]:
         """What is in the trash, of this owner, in the order in which it goes."""
+        async for name in self._everybodys_names():
+            trashed = await self._note(name)
+            if trashed is not None and self._owner in (None, trashed.session.user_id):
+                yield trashed
+
+    async def _names(self) -> AsyncIterator[str]:
+        """The names of what is in the trash, of this owner, whether it can be read or not."""
+        async for name in self._everybodys_names():
+            if self._owner is None or self._owner == await self._owner_of(name):
+                yield name
+
+    async def _everybodys_names(self) -> AsyncIterator[str]:
         query = DocumentQuery(TRASH, limit=PAGE)
+        last = None
         while page := await self._engine.list_documents(query):
             for info in page:
-                if info.kind == "json":
-                    document = await self._engine.get_document(TRASH, info.name, "json")
-                    trashed = None if document is None else _trashed_in(document.body, info.name)
-                    if trashed is not None and self._owner in (None, trashed.session.user_id):
-                        yield trashed
+                if info.name != last:
+                    yield info.name
+                last = info.name
             query = DocumentQuery(TRASH, after=(page[-1].name, page[-1].kind), limit=PAGE)
+
+    async def _note(self, name: str) -> Trashed | None:
+        document = await self._engine.get_document(TRASH, name, "json")
+        return None if document is None else _trashed_in(document.body, name)
+
+    async def _owner_of(self, name: str) -> str | None:
+        """Whose session it is: the note tells, or the session itself; ``None`` if neither can be read."""
+        trashed = await self._note(name)
+        if trashed is not None:
+            return trashed.session.user_id
+        document = await self._engine.get_document(TRASH, name, "bin")
+        try:
+            return None if document is None else unpacked(document.body).fields.user_id
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            log().warning("%s/%s.bin cannot be read, so nobody can tell whose it is: %s", TRASH, name, error)
+            return None
 
 
 def _taken_out(session_id: str) -> SessionNotFound:
