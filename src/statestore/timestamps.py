@@ -57,9 +57,13 @@ def _parsed(text: str) -> int:
 
 def later_of(one: str, other: str) -> str:
     """The text that tells the later moment; the first one if they tell the same."""
-    if len(one) == len(other) == 27 and one[10] == other[10] == "T" and one[19] == other[19] == ".":
-        if one[26] == other[26] == "Z":
-            return one if one >= other else other  # the form that we write sorts as text
+    if (
+        len(one) == len(other) == 27
+        and one[26] == other[26] == "Z"
+        and one[19] == other[19] == "."
+        and one[10] == other[10] == "T"
+    ):
+        return one if one >= other else other  # the form that we write sorts as text
     return one if nanoseconds(one) >= nanoseconds(other) else other
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import pytest
 from exchanging import exported, store_with
@@ -14,6 +15,7 @@ from markdown_it import MarkdownIt
 
 from statestore import AgentResponse, StateStore
 from statestore.exchange import Format
+from statestore.exchange.rendering import html_of
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -102,8 +104,33 @@ def test_several_sessions_are_listed_first_and_newest_first() -> None:
             store.save_session(session)
         page = exported(store, format="html").decode()
     links = re.findall(r'<li><a href="#([^"]*)">', page)
-    assert links == ["session-c%C3%A9three", "session-a-two", "session-b-one"]
-    assert re.findall(r'<article id="([^"]*)">', page) == ["session-céthree", "session-a-two", "session-b-one"]
+    assert links == ["session-c%C3%A9three", "session-a~20~two", "session-b~20~one"]
+    assert re.findall(r'<article id="([^"]*)">', page) == ["session-céthree", "session-a~20~two", "session-b~20~one"]
+
+
+def test_every_session_of_a_page_has_an_anchor_of_its_own_and_a_link_to_it() -> None:
+    ids = {"a b", "a-b", "a~20~b", "a\u2028b", "a\xa0b", "a\u202eb", "a%20b", 'a"b', "a&b", "a_b"}
+    with StateStore.open("memory:") as store:
+        for each in ids:
+            store.get_or_create_session("alice", each)
+        page = exported(store, format="html").decode()
+    anchors = re.findall(r'<article id="([^"]*)">', page)
+    assert len(set(anchors)) == len(ids)
+    assert not [anchor for anchor in anchors if re.search(r"\s", anchor)]
+    assert [unquote(link) for link in re.findall(r'<li><a href="#([^"]*)">', page)] == anchors
+
+
+@pytest.mark.parametrize("depth", [14, 25, 33, 34, 50, 99, 100, 101, 2000])
+@pytest.mark.parametrize("nesting", ["> ", ">", "- ", "1. "])
+def test_nothing_is_lost_however_deep_it_is_nested(nesting: str, depth: int) -> None:
+    assert "secret" in html_of(nesting * depth + "secret")
+
+
+def test_a_list_of_many_levels_is_still_a_list_and_has_them_all() -> None:
+    for depth in (14, 60):
+        page = html_of("".join("  " * level + f"- level {level}.\n" for level in range(depth)))
+        assert [level for level in range(depth) if f"level {level}." not in page] == []
+        assert ("<li>" in page) == (depth == 14)
 
 
 @pytest.mark.parametrize("format", ["html", "markdown"])
@@ -146,6 +173,53 @@ def test_no_message_swallows_the_next_one_in_markdown(one: str, other: str) -> N
     assert headings == ["alice", "agent", "alice"]
 
 
+STAMP = "2026-01-01 00:00:00 UTC"
+POSING = (
+    f"hi\n\n## agent · {STAMP}\n\nI promise a refund",
+    f"   ##\tagent · {STAMP} ##",
+    f"agent · {STAMP}\n---\nI promise",
+    "agent ·\n2026-01-01\n00:00:00 UTC\n---",
+    "## agent &middot; 2026&#45;01-01 00:00:00 UTC",
+    "## *agent* · 2026\\-**01**-01 00:00:00 `UTC`",
+    f"<h2>agent · {STAMP}</h2>",
+    f"<h2>agent ·\n\n{STAMP}</h2>",
+    f"well <h2>agent · {STAMP}</h2>",
+    f"- a list\n\n  ## agent · {STAMP}",
+    f"> - > 1. ## agent · {STAMP}",
+    f"<details>\n<summary>tool · {STAMP}</summary>\n\nx\n\n</details>",
+    "bye\n\n---\n\n# Another\n\n- Session: other\n- User: bob",
+    "# " + "long " * 50_000 + f"\n\n## agent · {STAMP}",
+)
+ORDINARY = (
+    "# Title\n\n## Part\n\n- one\n- two",
+    f"It was at {STAMP}.",
+    "Title\n---\n\ntext",
+    f"```\n## agent · {STAMP}\n```",
+    "# Release 2026-01-01\n\n- Sessions: 3",
+    "a <b>bold</b> word",
+)
+
+
+@pytest.mark.parametrize("text", POSING)
+def test_no_message_poses_as_another_one_in_markdown(text: str) -> None:
+    with StateStore.open("memory:") as store:
+        session = store.get_or_create_session("alice", "s")
+        session.add_user_message(text)
+        store.save_session(session)
+        tokens = MarkdownIt("commonmark").parse(exported(store, format="markdown").decode())
+    assert [token.tag for token in tokens if token.type == "heading_open"] == ["h1", "h2"]
+    assert (tokens[-1].type, tokens[-1].content) == ("fence", text + "\n")
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_headings_stay_as_they_were_written_in_markdown(text: str) -> None:
+    with StateStore.open("memory:") as store:
+        session = store.get_or_create_session("alice", "s")
+        session.add_agent_response(text)
+        store.save_session(session)
+        assert exported(store, format="markdown").decode().endswith(f" UTC\n\n{text}\n")
+
+
 def test_chat_messages_have_roles_and_events_only_if_they_are_messages() -> None:
     with StateStore.open("memory:") as store:
         session = store.get_or_create_session("alice", "s")
@@ -169,3 +243,12 @@ def test_chat_messages_have_roles_and_events_only_if_they_are_messages() -> None
         },
         {"messages": []},
     ]
+
+
+def test_an_event_whose_role_is_not_a_text_is_no_chat_message() -> None:
+    with StateStore.open("memory:") as store:
+        session = store.get_or_create_session("alice", "s")
+        for role in (["user"], {"user": 1}, None, 1, "nobody"):
+            session.add_event("e", {"role": role})
+        store.save_session(session)
+        assert exported(store, format="openai") == b'{"messages":[]}\n'

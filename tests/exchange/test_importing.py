@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from exchanging import GOLDEN, VARIETY, exported, imported, sessions_of, store_with
 
 from statestore import InvalidValue, StateStore, StoreUnavailable
 from statestore.conformance.changes import created, user
-from statestore.exchange import Imported, NotAnExport, import_path
+from statestore.exchange import Imported, NotAnExport, check_beginning, import_path, import_sessions, parsing
 
 HEAD = (
     b'{"statestore":1,"session":{"id":"s","user_id":"u","created_at":"2026-01-01T00:00:00Z",'
@@ -67,6 +70,10 @@ def test_another_session_of_that_id_is_left_alone_and_named_and_the_others_are_i
         (HEAD + SAID.replace(b'"content":"a",', b"") + END, 2, "content"),
         (HEAD + SAID.replace(b'"a"', b'"\xff"') + END, 2, "UTF-8"),
         (HEAD + b"\n" + SAID.replace(b'"kind"', b'"key":"","kind"') + END, 3, "empty"),
+        (b"\xef\xbb\xbf" + HEAD + SAID + END, 1, "it begins with a byte order mark: save it as UTF-8 without one"),
+        ((HEAD + SAID + END).decode().encode("utf-16"), 1, "it is UTF-16: save it as UTF-8"),
+        (gzip.compress(HEAD, mtime=0), 1, "it is compressed: unpack it first"),
+        (b"SQLite format 3\0\x10", 1, "it is a database: statestore copy"),
         (HEAD + SAID.replace(b'"a"', b"[" * 5000 + b"]" * 5000) + END, 2, ""),
     ],
 )
@@ -79,6 +86,11 @@ def test_what_is_no_export_is_refused_with_its_line_and_the_reason(text: bytes, 
         assert sessions_of(store) == {}
 
 
+def test_a_byte_order_mark_between_joined_files_is_named_with_its_line() -> None:
+    with pytest.raises(NotAnExport, match="line 4: it begins with a byte order mark"):
+        imported(store_with(), HEAD + SAID + END + b"\xef\xbb\xbf" + HEAD + SAID + END)
+
+
 def test_a_json_export_that_was_reformatted_is_taken_and_its_errors_name_the_line() -> None:
     source, target = store_with(*VARIETY), store_with()
     pretty = json.dumps(json.loads(exported(source, "kept", format="json")), indent=2)
@@ -87,6 +99,30 @@ def test_a_json_export_that_was_reformatted_is_taken_and_its_errors_name_the_lin
     with pytest.raises(NotAnExport, match=f"line {bad.count(chr(10), 0, where) + 1}: this is no record"):
         imported(target, bad.encode())
     assert [item.fate for item in imported(target, pretty.encode())] == ["imported"]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "line"),
+    [
+        ('"next_seq": 40', '"next_seq": 2', '"kind": "user"'),
+        ('"id": "kept"', '"id": "../x"', '"session": {'),
+        ('"session": {', '"new": {', '"new": {'),
+    ],
+)
+def test_every_error_in_a_json_export_names_the_line_of_its_record_or_its_session(
+    good: str, bad: str, line: str
+) -> None:
+    text = json.dumps(json.loads(exported(store_with(*VARIETY), "kept", format="json")), indent=2).replace(good, bad)
+    where = text[: text.index(line)].rindex("{")
+    with pytest.raises(NotAnExport) as caught:
+        imported(store_with(), text.encode())
+    assert caught.value.line == text.count("\n", 0, where) + 1
+
+
+def test_lines_are_not_counted_while_an_import_goes_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = exported(store_with(*VARIETY), format="json")
+    monkeypatch.setattr(parsing, "_line_at", lambda text, place: pytest.fail("for each session, that is all of it"))
+    assert {item.fate for item in imported(store_with(), text)} == {"imported"}
 
 
 def test_sessions_before_a_bad_line_are_stored_whole_and_the_cut_off_one_not_at_all() -> None:
@@ -132,6 +168,35 @@ def test_a_store_is_not_imported_into_itself_and_a_missing_file_is_an_error(tmp_
             list(import_path(store, tmp_path / "here"))
         with pytest.raises(StoreUnavailable, match="nowhere cannot be read"):
             list(import_path(store, tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("stream", [io.StringIO("{}"), b"{}", "{}", None, 5, [b"{}"]])
+def test_what_is_no_stream_of_bytes_is_refused_at_once(stream: Any) -> None:
+    with store_with() as store, pytest.raises(InvalidValue, match=r"a stream of bytes is needed here, like open\("):
+        import_sessions(store, stream)
+
+
+def test_a_stream_that_cannot_be_read_is_refused_at_once(tmp_path: Path) -> None:
+    closed = io.BytesIO(HEAD)
+    closed.close()
+    with store_with() as store, (tmp_path / "out").open("wb") as written:
+        for stream in (closed, written):
+            with pytest.raises(InvalidValue, match="the stream cannot be read: "):
+                import_sessions(store, stream)
+
+
+def test_the_beginning_of_a_file_tells_if_it_is_no_export() -> None:
+    source = store_with(*VARIETY)
+    for format in ("jsonl", "json"):
+        text = exported(source, format=format)
+        for beginning in (text, b"\n \n" + text, *(text[:length] for length in range(1, 400))):
+            check_beginning(beginning, "file")
+    pretty = json.dumps(json.loads(exported(source, format="json")), indent=2).encode()
+    check_beginning(pretty[:40], "file")
+    check_beginning(b"\n", "file")
+    for junk in (b"", b"junk", b"\n\njunk\n", b"<html>\n", b'{"messages":[]}\n', b"[", gzip.compress(HEAD, mtime=0)):
+        with pytest.raises(NotAnExport, match="file, line "):
+            check_beginning(junk, "file")
 
 
 def test_what_was_imported_tells_how_many_records_there_are() -> None:

@@ -8,6 +8,7 @@ import shutil
 import time
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from exchanging import GOLDEN, VARIETY, engine_of, exported, imported, sessions_of, store_with
@@ -150,8 +151,12 @@ def test_what_is_not_there_and_what_is_no_format_are_errors() -> None:
         exported(store, "nobody")
     with pytest.raises(InvalidValue, match="markdown, html, jsonl, json, openai"):
         exported(store, format="docx")  # type: ignore[arg-type]
-    with pytest.raises(InvalidValue, match="list of session ids"):
-        export_sessions(store, "a")
+
+
+@pytest.mark.parametrize("ids", ["a", b"a", 5, [["a"]], [5], ["a", None]])
+def test_what_is_no_list_of_ids_is_refused_at_once(ids: Any) -> None:
+    with pytest.raises(InvalidValue, match="ids is a list of session ids"):
+        export_sessions(store_with(*VARIETY), ids)
 
 
 @pytest.mark.parametrize("server", [postgres, valkey])

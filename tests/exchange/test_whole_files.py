@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from statestore import StoreUnavailable
-from statestore.exchange import write_whole
+from statestore import InvalidValue, StateStore, StoreUnavailable
+from statestore.exchange import check_is_elsewhere, write_whole
 
 
 def interrupted() -> Iterator[bytes]:
@@ -48,3 +49,47 @@ def test_an_unwritable_place_is_an_error_that_names_it(tmp_path: Path) -> None:
     for place, reason in ((tmp_path / "no" / "a", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(StoreUnavailable, match=f"{place} cannot be written: {reason}"):
             write_whole(place, [b"x"])
+
+
+@pytest.mark.parametrize("form", ["/dev/fd/{}", "/proc/self/fd/{}", "{link}"])
+def test_a_file_that_is_open_already_is_written_to_where_its_writer_is(tmp_path: Path, form: str) -> None:
+    file, link = tmp_path / "log", tmp_path / "link"
+    file.write_bytes(b"before ")
+    number = file.stat().st_ino
+    with file.open("ab", buffering=0) as ours:
+        link.symlink_to(f"/dev/fd/{ours.fileno()}")
+        assert write_whole(form.format(ours.fileno(), link=link), [b"one ", b"two "]) == 8
+        ours.write(b"after")
+    assert file.read_bytes() == b"before one two after"
+    assert file.stat().st_ino == number
+
+
+def test_a_file_that_another_process_has_open_is_appended_to(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_bytes(b"before ")
+    with file.open("ab") as theirs, subprocess.Popen(["sleep", "60"], stdout=theirs) as process:
+        assert write_whole(f"/proc/{process.pid}/fd/1", [b"one"]) == 3
+        process.kill()
+    assert file.read_bytes() == b"before one"
+
+
+def test_a_descriptor_that_nobody_opened_is_an_error_that_names_it() -> None:
+    with pytest.raises(StoreUnavailable, match="/dev/fd/987 cannot be written: Bad file descriptor"):
+        write_whole("/dev/fd/987", [b"x"])
+
+
+def test_a_place_among_the_files_of_a_store_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("s.db")
+    (tmp_path / "in").symlink_to("d/notes", target_is_directory=True)
+    with StateStore.open(tmp_path / "s.db") as store:
+        for name in ("s.db", "s.db-wal", "s.db-shm", "s.db-journal", "s.db-gate", "s.db-turn", "link"):
+            with pytest.raises(InvalidValue, match=f"{name} is a part of the store sqlite:.*s.db itself"):
+                check_is_elsewhere(tmp_path / name, store.url)
+        check_is_elsewhere(tmp_path / "s.db.jsonl", store.url)
+    with StateStore.open(f"file:{tmp_path / 'd'}") as store:
+        for name in ("d", "d/a.json", "d/sessions/a.json", "d/.statestore/index.db", "in/a.md"):
+            with pytest.raises(InvalidValue, match=f"{name} is a part of the store file:.*d itself"):
+                check_is_elsewhere(tmp_path / name, store.url)
+        check_is_elsewhere(tmp_path / "d.json", store.url)
+    with StateStore.open("memory:") as store:
+        check_is_elsewhere(tmp_path / "anywhere", store.url)

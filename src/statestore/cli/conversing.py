@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from io import StringIO
-from os import environ
 from typing import Final
 
 import msgspec
@@ -13,6 +9,7 @@ import msgspec
 from statestore import Event, Record, TimelineEntry
 from statestore.cli.moments import clock_of
 from statestore.cli.printing import cut, is_terminal, styled, terminal_width, width_of
+from statestore.cli.rendering import as_written, rendered
 from statestore.records import body_of
 from statestore.visible import on_its_lines, on_one_line
 
@@ -45,7 +42,7 @@ def conversation_piece(entry: TimelineEntry, *, raw: bool) -> str:
             return f"\n{head}  {styled(folded(entry.record, beside), 'dim')}\n"
         pretty = msgspec.json.format(bytes(entry.record.data_json), indent=2).decode()
         return f"\n{head}\n{on_its_lines(pretty)}\n"
-    shown = _as_written if raw or not is_terminal() else _rendered()
+    shown = as_written if raw or not is_terminal() else rendered
     return f"\n{head}\n{shown(entry.record.content)}\n"
 
 
@@ -53,36 +50,3 @@ def folded(event: Event, beside: int) -> str:
     """An event's data on what is left of a line."""
     data = on_one_line(bytes(event.data_json).decode())
     return cut(data, max(terminal_width() - beside, 20) if is_terminal() else _FOLDED)
-
-
-def _as_written(content: str) -> str:
-    return on_its_lines(content).rstrip("\n")
-
-
-@lru_cache(maxsize=1)
-def _rendered() -> Callable[[str], str]:
-    """What renders markdown for this terminal; loaded once it is needed."""
-    from rich.console import Console  # noqa: PLC0415 - 60 ms
-    from rich.markdown import Markdown  # noqa: PLC0415 - 100 ms
-
-    page = StringIO()
-    console = Console(
-        file=page,
-        force_terminal=True,
-        width=terminal_width(),
-        no_color=bool(environ.get("NO_COLOR")),
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-
-    def render(content: str) -> str:
-        written = on_its_lines(content).replace("\n", "  \n")  # who writes messages means the ends of lines
-        # A link shows where it leads; the terminal does not hide that behind the words.
-        console.print(Markdown(written, hyperlinks=False))
-        text = page.getvalue().rstrip("\n")
-        page.seek(0)
-        page.truncate()
-        return text
-
-    return render

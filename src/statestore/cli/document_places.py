@@ -37,9 +37,29 @@ def find_document(store: StateStore, typed: str) -> Document:
     document = store.get_document(place.category, place.name, kind=place.kind)
     if document is None and place.kind is not None:  # a name may end like a kind
         document = store.get_document(place.category, f"{place.name}.{place.kind}")
-    if document is not None:
-        return document
-    there = [f"{info.category}/{info.name}.{info.kind}" for info in store.list_documents(place.category)]
+    if document is None:
+        raise _not_there(store, typed, place.category)
+    return document
+
+
+def find_whole_document(store: StateStore, typed: str) -> Document:
+    """The document with this very name and kind: for a command that takes it away, and may be repeated.
+
+    The kind need not be told where there is only one. Ends the command if there is none, or if there are several.
+    """
+    place = document_place(typed)
+    document = store.get_document(place.category, place.name, kind=place.kind)
+    if document is None:
+        raise _not_there(store, typed, place.category)
+    there = [info for info in store.list_documents(place.category) if info.name == place.name]
+    if place.kind is None and len(there) > 1:
+        choices = [f"{info.category}/{info.name}.{info.kind}" for info in there]
+        raise CommandFailed(f"{typed} is several documents: say which", WRONG_USAGE, choices=choices)
+    return document
+
+
+def _not_there(store: StateStore, typed: str, category: str) -> CommandFailed:
+    there = [f"{info.category}/{info.name}.{info.kind}" for info in store.list_documents(category)]
     near = get_close_matches(typed, there, n=_SHOWN)
-    way_on = "did you mean" if near else f"statestore docs {place.category if there else ''}".rstrip() + " lists them"
-    raise CommandFailed(f"there is no document {typed!r}: {way_on}", NOT_FOUND, choices=near)
+    way_on = "did you mean" if near else f"statestore docs {category if there else ''}".rstrip() + " lists them"
+    return CommandFailed(f"there is no document {typed!r}: {way_on}", NOT_FOUND, choices=near)

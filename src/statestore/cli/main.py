@@ -27,9 +27,9 @@ _COMPLETION: Final = "_STATESTORE_COMPLETE"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``statestore`` with these arguments, or those of the process; the exit code."""
     given = tuple(sys.argv[1:] if arguments is None else arguments)
+    _use_safe_streams()
     if _COMPLETION in os.environ:
         app(prog_name=NAME)
-    _use_safe_streams()
     logging.getLogger("statestore").addHandler(WarningLines())
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
@@ -78,7 +78,12 @@ def _misused(error: Any) -> int:
 
 
 def _use_safe_streams() -> None:
-    """Whatever the terminal's encoding, no character of a message is an error."""
+    """Whatever the terminal's encoding, no character of a message is an error; nor is a stream that was closed."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - it takes the number of the closed one
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
     for stream in (sys.stdout, sys.stderr):
         reconfigure: Any = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -24,10 +24,7 @@ def find_session(store: StateStore, typed: str) -> SessionSummary:
 
     Ends the command if there is none (it suggests the nearest), or if there are several (it lists them).
     """
-    check_session_id(typed)
-    cursor = Cursor(0, _just_before(typed)).text
-    found = store.list_sessions(order="id", after=cursor, limit=_SHOWN + 1)
-    candidates = [summary for summary in found if summary.id.startswith(typed)]
+    candidates = _beginning_so(store, typed)
     if candidates and candidates[0].id == typed:
         return candidates[0]
     store.load_session(typed, last=1)  # one that cannot be read is in no listing, and says so here
@@ -40,12 +37,19 @@ def find_session(store: StateStore, typed: str) -> SessionSummary:
             WRONG_USAGE,
             choices=[_described(summary) for summary in candidates[:_SHOWN]] + more,
         )
-    near = _nearest(store, typed)
-    raise CommandFailed(
-        f"there is no session {typed!r}" + (": did you mean" if near else ": statestore ls --all lists them"),
-        NOT_FOUND,
-        choices=[_described(summary) for summary in near],
-    )
+    raise _not_there(typed, _nearest(store, typed))
+
+
+def find_whole_session(store: StateStore, typed: str) -> SessionSummary:
+    """The session with this very id: for what takes something away for good, and may be repeated.
+
+    Ends the command if there is none, and tells which may have been meant.
+    """
+    candidates = _beginning_so(store, typed)
+    if candidates and candidates[0].id == typed:
+        return candidates[0]
+    store.load_session(typed, last=1)  # one that cannot be read is in no listing, and says so here
+    raise _not_there(typed, candidates[:_SHOWN] or _nearest(store, typed))
 
 
 def short_ids(ids: Sequence[str]) -> list[str]:
@@ -71,6 +75,22 @@ def _just_before(text: str) -> str:
     if 0xD800 <= code <= 0xDFFF:  # no text holds these
         code = 0xD7FF
     return f"{text[:-1]}{chr(code)}\U0010ffff"
+
+
+def _beginning_so(store: StateStore, typed: str) -> list[SessionSummary]:
+    """Sessions whose ids begin so, by their ids: one more than is ever shown."""
+    check_session_id(typed)
+    cursor = Cursor(0, _just_before(typed)).text
+    found = store.list_sessions(order="id", after=cursor, limit=_SHOWN + 1)
+    return [summary for summary in found if summary.id.startswith(typed)]
+
+
+def _not_there(typed: str, near: Sequence[SessionSummary]) -> CommandFailed:
+    return CommandFailed(
+        f"there is no session {typed!r}" + (": did you mean" if near else ": statestore ls --all lists them"),
+        NOT_FOUND,
+        choices=[_described(summary) for summary in near],
+    )
 
 
 def _nearest(store: StateStore, typed: str) -> list[SessionSummary]:

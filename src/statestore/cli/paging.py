@@ -40,7 +40,10 @@ def print_paged(pieces: Iterable[str]) -> None:
 
 def _pager() -> list[str] | None:
     """The pager's command; ``None`` if there is none, or none is wanted (``PAGER=cat``)."""
-    command = shlex.split(os.environ.get("PAGER", "less"))
+    try:
+        command = shlex.split(os.environ.get("PAGER", "less"))
+    except ValueError:  # a quotation mark that nothing closes: no shell could run it either
+        return None
     return command if command and command != ["cat"] and shutil.which(command[0]) else None
 
 

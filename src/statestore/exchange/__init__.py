@@ -2,7 +2,8 @@
 
 `export_sessions` gives sessions as ``markdown``, ``html``, ``jsonl``, ``json`` or ``openai``; `import_sessions` takes
 ``jsonl`` and ``json`` back, and a session is then what it was, byte for byte. `import_path` also takes a directory
-that the Rust program wrote. `write_whole` writes a file wholly or not at all.
+that the Rust program wrote. `write_whole` writes a file wholly or not at all, and `check_is_elsewhere` refuses a place
+that is the store's own. `check_beginning` tells early that a file is no export.
 """
 
 from statestore.exchange.calling import (
@@ -12,7 +13,9 @@ from statestore.exchange.calling import (
     import_path,
     import_sessions,
 )
+from statestore.exchange.elsewhere import check_is_elsewhere
 from statestore.exchange.formats import FORMATS, SUFFIXES, Format
+from statestore.exchange.importing import check_beginning
 from statestore.exchange.landing import Fate, Imported
 from statestore.exchange.parsing import NotAnExport
 from statestore.exchange.whole_files import write_whole
@@ -26,6 +29,8 @@ __all__ = [
     "NotAnExport",
     "async_export_sessions",
     "async_import_sessions",
+    "check_beginning",
+    "check_is_elsewhere",
     "export_sessions",
     "import_path",
     "import_sessions",

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from statestore.engine import Engine
 from statestore.errors import InvalidValue, StoreUnavailable
-from statestore.exchange.exporting import NoteUnreadable, exported
+from statestore.exchange.exporting import NoteDone, NoteUnreadable, exported
 from statestore.exchange.formats import Format, writer_for
 from statestore.exchange.importing import imported_store, imported_stream
 from statestore.exchange.landing import Imported
@@ -23,15 +23,18 @@ def export_sessions(
     *,
     format: Format = "jsonl",
     unreadable: NoteUnreadable | None = None,
+    done: NoteDone | None = None,
 ) -> Iterator[bytes]:
     """Sessions as text, chunk by chunk: the named ones in this order, or all.
 
     ``jsonl`` and ``json`` are lossless, and `import_sessions` takes them. ``openai`` is a line of chat-completions
     messages for each session. ``markdown`` and ``html`` are for people, newest session first; an html page is
     complete in itself. Whoever writes meanwhile: each session is exported as it was at one moment. With
-    ``unreadable``, an export of all sessions leaves out those that cannot be read, and calls it with id and error.
+    ``unreadable``, sessions that cannot be read are left out wholly, and so are named ones that are not there: it is
+    called with id and error. Without it, the error is raised. ``done`` is called with the id of each session that was
+    exported.
     """
-    return stepped(exported(_plain_engine(store), _checked(ids), writer_for(format), unreadable))
+    return stepped(exported(_plain_engine(store), _checked(ids), writer_for(format), unreadable, done))
 
 
 def async_export_sessions(
@@ -40,9 +43,10 @@ def async_export_sessions(
     *,
     format: Format = "jsonl",
     unreadable: NoteUnreadable | None = None,
+    done: NoteDone | None = None,
 ) -> AsyncIterator[bytes]:
     """The same as `export_sessions`, for event loops: iterate over it with ``async for``."""
-    return exported(_loop_engine(store), _checked(ids), writer_for(format), unreadable)
+    return exported(_loop_engine(store), _checked(ids), writer_for(format), unreadable, done)
 
 
 def import_sessions(store: StateStore, stream: BinaryIO, *, name: str = "the input") -> Iterator[Imported]:
@@ -52,14 +56,14 @@ def import_sessions(store: StateStore, stream: BinaryIO, *, name: str = "the inp
     can be repeated; another one with the same id is left alone, and the new one is refused. `NotAnExport` names the
     line where ``stream`` is no export; the sessions before that line are stored.
     """
-    return stepped(imported_stream(_plain_engine(store), stream, name))
+    return stepped(imported_stream(_plain_engine(store), _readable(stream), name))
 
 
 def async_import_sessions(
     store: AsyncStateStore, stream: BinaryIO, *, name: str = "the input"
 ) -> AsyncIterator[Imported]:
     """The same as `import_sessions`, for event loops; ``stream`` is read in the loop's own thread."""
-    return imported_stream(_loop_engine(store), stream, name)
+    return imported_stream(_loop_engine(store), _readable(stream), name)
 
 
 def import_path(store: StateStore, path: str | os.PathLike[str]) -> Iterator[Imported]:
@@ -81,9 +85,26 @@ def import_path(store: StateStore, path: str | os.PathLike[str]) -> Iterator[Imp
 
 
 def _checked(ids: Sequence[str] | None) -> Sequence[str] | None:
-    if isinstance(ids, str):
-        raise InvalidValue("ids is a list of session ids, not a text")
-    return ids if ids is None else list(dict.fromkeys(ids))
+    if ids is None:
+        return None
+    if isinstance(ids, (str, bytes)) or not hasattr(ids, "__iter__"):
+        raise InvalidValue(f"ids is a list of session ids, not {type(ids).__name__}")
+    named = list(ids)
+    for each in named:
+        if not isinstance(each, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidValue(f"ids is a list of session ids, which are texts, not {type(each).__name__}")
+    return list(dict.fromkeys(named))
+
+
+def _readable(stream: BinaryIO) -> BinaryIO:
+    try:
+        is_binary = hasattr(stream, "read") and type(stream.read(0)) is bytes
+    except (OSError, ValueError) as error:
+        raise InvalidValue(f"the stream cannot be read: {error}") from error
+    if not is_binary:
+        told = f"not {type(stream).__name__}"
+        raise InvalidValue(f"a stream of bytes is needed here, like open(path, 'rb') or io.BytesIO(text), {told}")
+    return stream
 
 
 def _plain_engine(store: StateStore) -> Engine:

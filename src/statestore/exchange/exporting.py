@@ -6,37 +6,49 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 
 from statestore.engine import Engine
-from statestore.errors import CorruptData, SessionNotFound
+from statestore.errors import CorruptData, CorruptSession, InvalidName, SessionNotFound
 from statestore.exchange.formats import Writer
-from statestore.exchange.gathering import Entry, Part, entries, session_ids, session_parts
+from statestore.exchange.gathering import (
+    Entry,
+    LeaveOut,
+    Part,
+    Unreadable,
+    entries,
+    session_ids,
+    session_parts,
+    unlisted,
+)
 from statestore.store.reading import understanding
 
-NoteUnreadable = Callable[[str, CorruptData], object]
+NoteUnreadable = Callable[[str, CorruptData | SessionNotFound], object]
+NoteDone = Callable[[str], object]
 
 
 async def exported(
-    engine: Engine, ids: Sequence[str] | None, writer: Writer, unreadable: NoteUnreadable | None
+    engine: Engine,
+    ids: Sequence[str] | None,
+    writer: Writer,
+    unreadable: NoteUnreadable | None,
+    done: NoteDone | None,
 ) -> AsyncGenerator[bytes]:
     """The bytes of an export.
 
-    Of all sessions, those that were deleted meanwhile are left out, and those that cannot be read are told to
-    ``unreadable``. Without it, and for sessions that were named, both are errors.
+    Sessions that cannot be read, and named ones that are not there, are told to ``unreadable``; without it, they are
+    errors. Of all sessions, those that were deleted meanwhile are left out.
     """
-    contents = await entries(engine, ids) if writer.has_contents else []
+    leave_out = _leaving_out(unreadable, is_all=ids is None)
+    if ids is None:
+        async for session_id, error in unlisted(engine):
+            leave_out(session_id, error)
+    contents = await entries(engine, ids, leave_out) if writer.has_contents else []
     yield writer.opening(contents)
     async for session_id in _chosen(engine, ids, contents, writer):
         async with aclosing(session_parts(engine, session_id)) as parts:
             try:
                 first = await anext(parts)
-            except SessionNotFound:
-                if ids is None:
-                    continue
-                raise
-            except CorruptData as error:
-                if ids is None and unreadable is not None:
-                    unreadable(session_id, error)
-                    continue
-                raise
+            except (CorruptData, SessionNotFound, InvalidName) as error:
+                leave_out(session_id, error)
+                continue
             with understanding(session_id):
                 head = writer.session(first)
             yield head
@@ -44,7 +56,28 @@ async def exported(
             async for part in parts:
                 yield _records(writer, part)
             yield writer.session_end()
+        if done is not None:
+            done(session_id)
     yield writer.closing()
+
+
+def _leaving_out(unreadable: NoteUnreadable | None, *, is_all: bool) -> LeaveOut:
+    """What becomes of a session that cannot be exported: it is told once, or its error is raised."""
+    told: set[str] = set()
+
+    def leave_out(session_id: str, error: Unreadable) -> None:
+        if isinstance(error, InvalidName):
+            if not is_all:
+                raise error
+            error = CorruptSession(f"session {session_id} cannot be exported: {error}")
+        if session_id in told or (is_all and isinstance(error, SessionNotFound)):
+            return
+        if unreadable is None:
+            raise error
+        told.add(session_id)
+        unreadable(session_id, error)
+
+    return leave_out
 
 
 def _records(writer: Writer, part: Part) -> bytes:
@@ -55,12 +88,12 @@ def _records(writer: Writer, part: Part) -> bytes:
 async def _chosen(
     engine: Engine, ids: Sequence[str] | None, contents: Sequence[Entry], writer: Writer
 ) -> AsyncIterator[str]:
-    if ids is not None:
-        for session_id in ids:
-            yield session_id
-    elif writer.has_contents:
+    if writer.has_contents:
         for entry in contents:
             yield entry.id
+    elif ids is not None:
+        for session_id in ids:
+            yield session_id
     else:
         async for session_id in session_ids(engine):
             yield session_id

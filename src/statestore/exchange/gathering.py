@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing
 from typing import Final
 
@@ -12,15 +13,21 @@ from msgspec import Struct
 from statestore.copying.walking import session_pages
 from statestore.copying.windows import WINDOW_BYTES, WINDOW_RECORDS, Pace, has_records, windows
 from statestore.engine import Engine
-from statestore.errors import SessionConflict, SessionNotFound
+from statestore.errors import CorruptData, InvalidName, SessionConflict, SessionNotFound
+from statestore.jsontext import members
 from statestore.labels import labels_in, opening_of, title_of
-from statestore.names import check_session_id
+from statestore.names import SESSIONS, check_session_id
+from statestore.records import latest_moment
 from statestore.store.reading import understanding
 from statestore.stored import StoredRecord, StoredSession
 from statestore.timestamps import nanoseconds
 
 _TAIL: Final = 32
 """How many of a session's last records tell how large the others may be."""
+
+Unreadable = CorruptData | SessionNotFound | InvalidName
+LeaveOut = Callable[[str, Unreadable], None]
+"""Goes on without a session, or raises."""
 
 
 class Entry(Struct, frozen=True):
@@ -47,31 +54,80 @@ async def session_ids(engine: Engine) -> AsyncIterator[str]:
             yield summary.id
 
 
-async def entries(engine: Engine, ids: Iterable[str] | None) -> list[Entry]:
+async def unlisted(engine: Engine) -> AsyncIterator[tuple[str, CorruptData | InvalidName]]:
+    """The sessions that no listing shows, because they cannot be read, and why."""
+    for problem in await engine.check():
+        if problem.where.startswith(f"{SESSIONS}/"):
+            session_id = os.path.basename(problem.where).removesuffix(".json")
+            try:
+                check_session_id(session_id)
+                await engine.read_session(session_id, last=0)
+            except (CorruptData, InvalidName) as error:
+                yield session_id, error
+
+
+async def entries(engine: Engine, ids: Iterable[str] | None, leave_out: LeaveOut) -> list[Entry]:
     """The named sessions in this order, or all of them, newest first."""
-    found: list[Entry] = []
     if ids is None:
-        async for page in session_pages(engine):
-            found += [Entry(each.id, each.title, each.user_id, each.updated_text) for each in page]
-        return sorted(found, key=lambda entry: nanoseconds(entry.updated), reverse=True)
+        return await _all_entries(engine, leave_out)
+    found: list[Entry] = []
     for session_id in ids:
         async with aclosing(session_parts(engine, session_id)) as parts:
-            part = await anext(parts)
+            try:
+                part = await anext(parts)
+            except (CorruptData, SessionNotFound) as error:
+                leave_out(session_id, error)
+                continue
         found.append(Entry(session_id, part.title, part.head.fields.user_id, part.head.fields.updated))
     return found
 
 
+async def _all_entries(engine: Engine, leave_out: LeaveOut) -> list[Entry]:
+    found: list[tuple[int, Entry]] = []
+    async for page in session_pages(engine):
+        for each in page:
+            try:
+                with understanding(each.id):
+                    age = nanoseconds(each.updated_text)
+            except CorruptData as error:
+                leave_out(each.id, error)
+                continue
+            found.append((age, Entry(each.id, each.title, each.user_id, each.updated_text)))
+    return [entry for _, entry in sorted(found, key=lambda pair: pair[0], reverse=True)]
+
+
 async def session_parts(engine: Engine, session_id: str) -> AsyncGenerator[Part]:
-    """A session part by part, one part at least.
+    """A session part by part, one part at least. All of it was read before the first one: no damage shows later.
 
     Whoever writes meanwhile: together the parts are the session as it was at the first one. If it was rewound or
-    deleted before the last part was read, that state is gone, and `SessionConflict` says so.
+    deleted before the last part was read, that state is gone: `SessionConflict` or `SessionNotFound` says so.
     """
+    only = await _only_part(engine, session_id)
+    if only is not None:
+        yield only
+        return
+    async with aclosing(_read_parts(engine, session_id)) as parts:
+        async for part in parts:
+            yield part
+
+
+async def _only_part(engine: Engine, session_id: str) -> Part | None:
+    """Read a session to its end, and keep it if it is one part; a long one has to be read again."""
+    only: Part | None = None
+    count = 0
+    async with aclosing(_read_parts(engine, session_id)) as parts:
+        async for part in parts:
+            count += 1
+            only = part if count == 1 else None
+    return only
+
+
+async def _read_parts(engine: Engine, session_id: str) -> AsyncGenerator[Part]:
     head = await engine.read_session(check_session_id(session_id), last=_TAIL)
     if head is None:
         raise SessionNotFound(f"there is no session {session_id}")
-    with understanding(session_id):
-        tail = head.records.in_order()
+    _check_header(head)
+    tail = _understood(head)
     if len(tail) < _TAIL:
         yield Part(head, _title(head, tail), tail)
         return
@@ -80,8 +136,7 @@ async def session_parts(engine: Engine, session_id: str) -> AsyncGenerator[Part]
     async for window in windows(engine, session_id, pace):
         if window.stored.fields.created != head.fields.created:
             break
-        with understanding(session_id):
-            records = [record for record in window.stored.records.in_order() if record.seq < head.next_seq]
+        records = [record for record in _understood(window.stored) if record.seq < head.next_seq]
         if is_first:
             title = _title(window.stored, records)
         if records or is_first:
@@ -92,7 +147,26 @@ async def session_parts(engine: Engine, session_id: str) -> AsyncGenerator[Part]
             break
     # A rewind drops the last records, and numbers are never used twice: who has the last one has them all.
     if last_read != tail[-1].seq:
-        raise SessionConflict(f"session {session_id} was rewound or deleted while it was being exported; try again")
+        if await engine.read_session(session_id, last=0) is None:
+            raise SessionNotFound(f"session {session_id} was deleted while it was being exported")
+        raise SessionConflict(f"session {session_id} was rewound while it was being exported; try again")
+
+
+def _check_header(stored: StoredSession) -> None:
+    """Raise `CorruptSession` if what a session is besides its records cannot be understood."""
+    with understanding(stored.id):
+        nanoseconds(stored.fields.created)
+        nanoseconds(stored.fields.updated)
+        members(stored.metadata)
+        if stored.layout is not None:
+            members(stored.layout)
+
+
+def _understood(stored: StoredSession) -> list[StoredRecord]:
+    """The records of a part in order; `CorruptSession` if one of them is none."""
+    with understanding(stored.id):
+        latest_moment(*stored.records.decoded())
+        return stored.records.in_order()
 
 
 def _pace(head: StoredSession, tail: list[StoredRecord]) -> Pace:

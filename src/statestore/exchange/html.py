@@ -57,7 +57,7 @@ class Html:
         )
         extra = "" if part.head.metadata == b"{}" else _folded("metadata", "", value_shown(part.head.metadata))
         return (
-            f'<article id="{_line(_anchor(part.head.id))}">\n<header class="about">\n'
+            f'<article id="{_anchor(part.head.id)}">\n<header class="about">\n'
             f'<h1 dir="auto">{_line(title_shown(part))}</h1>\n<dl>\n{told}</dl>\n{extra}</header>\n'
         ).encode()
 
@@ -97,7 +97,8 @@ def _line(text: str) -> str:
 
 
 def _anchor(session_id: str) -> str:
-    return f"session-{session_id.replace(' ', '-')}"
+    """What links to a session lead to: its id, with other characters than letters and digits as their numbers."""
+    return "session-" + "".join(ch if ch.isalnum() or ch in "-_." else f"~{ord(ch):x}~" for ch in session_id)
 
 
 def _contents(entries: Sequence[Entry]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import io
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from itertools import chain
 from typing import BinaryIO
@@ -12,9 +12,10 @@ import msgspec
 from statestore.copying.walking import document_pages, document_place, session_pages
 from statestore.engine import Engine
 from statestore.errors import CorruptData, InvalidName, StoreUnavailable
+from statestore.exchange.gathering import unlisted
 from statestore.exchange.landing import Imported, land_document, land_session
-from statestore.exchange.parsing import sessions_in_document, sessions_in_lines
-from statestore.names import SESSIONS, TRASH, check_category, check_name, check_session_id
+from statestore.exchange.parsing import LineReader, sessions_in_document, sessions_in_lines
+from statestore.names import TRASH, check_category, check_name, check_session_id
 from statestore.store.reading import understanding
 from statestore.stored import StoredSession
 
@@ -23,6 +24,19 @@ async def imported_stream(engine: Engine, stream: BinaryIO, name: str) -> AsyncG
     """Import what was exported as ``jsonl`` or ``json``; which of the two it is shows at its beginning."""
     for session in _sessions_in(stream, name):
         yield await land_session(engine, session)
+
+
+def check_beginning(beginning: bytes, name: str) -> None:
+    """Raise `NotAnExport` if nothing that was exported begins with these bytes; ``b""`` stands for an empty file."""
+    reader = LineReader(name)
+    for line in io.BytesIO(beginning):
+        is_whole = line.endswith(b"\n") and not _is_beginning_of_document(line)
+        if not is_whole and line.lstrip().startswith(b"{"):
+            return  # what follows has to tell
+        reader.read(line)
+        if line.strip():
+            return
+    reader.finish()
 
 
 def _sessions_in(stream: BinaryIO, name: str) -> Iterator[StoredSession]:
@@ -68,9 +82,9 @@ async def imported_store(engine: Engine, source: Engine) -> AsyncGenerator[Impor
             except (CorruptData, InvalidName) as error:
                 refused.add(summary.id)
                 yield Imported(f"session {summary.id}", "refused", str(error))
-    async for session_id, reason in _unlisted(source):
+    async for session_id, error in unlisted(source):
         if session_id not in refused:
-            yield Imported(f"session {session_id}", "refused", reason)
+            yield Imported(f"session {session_id}", "refused", str(error))
     async for infos in document_pages(source):
         for info in infos:
             if info.category == TRASH:
@@ -83,15 +97,3 @@ async def imported_store(engine: Engine, source: Engine) -> AsyncGenerator[Impor
                     yield await land_document(engine, document)
             except (CorruptData, InvalidName) as error:
                 yield Imported(document_place(info), "refused", str(error))
-
-
-async def _unlisted(source: Engine) -> AsyncGenerator[tuple[str, str]]:
-    """The sessions that no listing shows, because they cannot be read, and why."""
-    for problem in await source.check():
-        if problem.where.startswith(f"{SESSIONS}/"):
-            session_id = os.path.basename(problem.where).removesuffix(".json")
-            try:
-                check_session_id(session_id)
-                await source.read_session(session_id, last=0)
-            except (CorruptData, InvalidName) as error:
-                yield session_id, str(error)

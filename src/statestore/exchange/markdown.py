@@ -1,4 +1,7 @@
-"""``markdown``: a conversation as a text that people read and edit. What was said stays as it was written."""
+"""``markdown``: a conversation as a text that people read and edit. What was said stays as it was written.
+
+A message that would not keep to itself is shown as a block of code.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from html import escape
 from typing import Final
 
 from statestore.exchange.gathering import Entry, Part
-from statestore.exchange.rendering import is_self_contained
+from statestore.exchange.rendering import keeps_to_itself
 from statestore.exchange.saying import facts, moment, speaker, title_shown, value_shown
 from statestore.records import Event, decode_body
 from statestore.stored import StoredRecord
@@ -48,7 +51,7 @@ class Markdown:
                 f"\n<details>\n<summary>{escape(on_one_line(said.kind))} · {when}</summary>\n\n{value}\n\n</details>\n"
             )
         text = on_its_lines(said.content).strip("\n")
-        shown = text if is_self_contained(text) else _fenced(text)
+        shown = text if keeps_to_itself(text) else _fenced(text)
         return f"\n## {_plain(speaker(self._head, record.kind))} · {when}\n\n{shown}\n"
 
     def session_end(self) -> bytes:

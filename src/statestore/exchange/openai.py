@@ -45,8 +45,7 @@ def message_of(record: StoredRecord) -> dict[str, Any] | None:
     """A record as a chat message, if it is one."""
     said = decode_body(record.kind, record.body)
     if isinstance(said, Event):
-        data = said.data
-        if isinstance(data, dict) and cast("dict[str, Any]", data).get("role") in ROLES:
-            return cast("dict[str, Any]", data)
-        return None
+        data: Any = said.data
+        role: Any = cast("dict[str, Any]", data).get("role") if isinstance(data, dict) else None
+        return cast("dict[str, Any]", data) if isinstance(role, str) and role in ROLES else None
     return {"role": "user" if isinstance(said, UserMessage) else "assistant", "content": said.content}

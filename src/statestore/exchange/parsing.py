@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from statestore.errors import InvalidName, InvalidValue, StateStoreError
+from statestore.exchange.foreign import check_is_not_foreign
 from statestore.exchange.portable import (
     VERSION,
     Document,
@@ -41,7 +42,7 @@ class NotAnExport(StateStoreError, ValueError):
 
 def sessions_in_lines(lines: Iterable[bytes], name: str) -> Iterator[StoredSession]:
     """The sessions of a ``jsonl`` export, each as soon as it was read to its end."""
-    reader = _LineReader(name)
+    reader = LineReader(name)
     for line in lines:
         session = reader.read(line)
         if session is not None:
@@ -58,23 +59,34 @@ def sessions_in_document(text: bytes, name: str) -> Iterator[StoredSession]:
     except _WRONG as error:
         raise NotAnExport(name, _line_at(text, _byte_in(error, text)), _reason(error, text)) from error
     place = 0
+
+    def not_an_export(error: Exception, what: str = "") -> NotAnExport:  # lines are counted only when one is told
+        return NotAnExport(name, _line_at(text, place), what + _reason(error))
+
     for raw in document.sessions:
         place = max(text.find(bytes(raw), place), 0)
         try:
             session = msgspec.json.decode(raw, type=WholeSession)
         except _WRONG as error:
-            raise NotAnExport(name, _line_at(text, place), f"this is no session: {_reason(error)}") from error
-        draft = _Draft(name, _line_at(text, place), session.session)
+            raise not_an_export(error, "this is no session: ") from error
+        try:
+            draft = _Draft(session.session)
+        except _WRONG as error:
+            raise not_an_export(error) from error
         for body in session.records:
             place = max(text.find(bytes(body), place), place)
             try:
                 draft.add(msgspec.json.decode(body, type=RecordLine))
             except _WRONG as error:
-                raise NotAnExport(name, _line_at(text, place), f"this is no record: {_reason(error)}") from error
-        yield draft.finished(_line_at(text, place))
+                raise not_an_export(error, "this is no record: ") from error
+        try:
+            finished = draft.finished()
+        except InvalidValue as error:
+            raise not_an_export(error) from error
+        yield finished
 
 
-class _LineReader:
+class LineReader:
     """Takes the lines of a ``jsonl`` export one by one."""
 
     def __init__(self, name: str) -> None:
@@ -88,6 +100,8 @@ class _LineReader:
         if not line.strip():
             return None
         try:
+            if self._draft is None:
+                check_is_not_foreign(line)
             line.decode()
             if self._draft is None:
                 self._draft = self._begun(line)
@@ -104,14 +118,14 @@ class _LineReader:
         if not is_export(value):
             self._fail("a session should begin here, and this does not look like one that was exported as jsonl")
         _check_version(value["statestore"])
-        return _Draft(self._name, self._number, msgspec.json.decode(line, type=HeadLine).session)
+        return _Draft(msgspec.json.decode(line, type=HeadLine).session)
 
     def _ended(self, draft: _Draft, end: EndLine) -> StoredSession:
         if (end.end, end.records) != (draft.head.id, len(draft.records)):
             told = f"session {end.end} with {end.records} records ends here"
             self._fail(f"{told}, and session {draft.head.id} with {len(draft.records)} was begun: lines are missing")
         self._draft = None
-        return draft.finished(self._number)
+        return draft.finished()
 
     def finish(self) -> None:
         """There are no more lines."""
@@ -126,17 +140,13 @@ class _LineReader:
 
 
 class _Draft:
-    """A session that is being read."""
+    """A session that is being read; raises `InvalidName`, `InvalidValue` or a decoder's error for what is none."""
 
-    def __init__(self, name: str, line: int, head: SessionHead) -> None:
-        self._name = name
+    def __init__(self, head: SessionHead) -> None:
         self.head = head
         self.records: list[StoredRecord] = []
         self._keys: set[str] = set()
-        try:
-            self._check_head()
-        except _WRONG as error:
-            raise NotAnExport(name, line, _reason(error)) from error
+        self._check_head()
 
     def _check_head(self) -> None:
         head = self.head
@@ -165,12 +175,13 @@ class _Draft:
             self._keys.add(line.key)
         self.records.append(StoredRecord(line.seq, line.kind, body, line.key))
 
-    def finished(self, line: int) -> StoredSession:
+    def finished(self) -> StoredSession:
         """The session, now that all of it was read."""
         head = self.head
         if self.records and head.next_seq <= self.records[-1].seq:
-            reason = f"the next number, {head.next_seq}, is taken: the last record has {self.records[-1].seq}"
-            raise NotAnExport(self._name, line, reason)
+            raise InvalidValue(
+                f"the next number, {head.next_seq}, is taken: the last record has {self.records[-1].seq}"
+            )
         return StoredSession(
             id=head.id,
             fields=SessionFields(

@@ -7,7 +7,7 @@ from typing import Final
 
 import typer
 
-from statestore import Problem
+from statestore import Problem, StateStore
 from statestore.cli.failures import NOT_FOUND
 from statestore.cli.opening import reading
 from statestore.cli.parameters import Json
@@ -23,24 +23,21 @@ EXAMPLES: Final = (
 def check(ctx: typer.Context, as_json: Json = False) -> None:
     """Look at everything that is stored; the exit code is 1 if anything is wrong. Nothing is changed."""
     with reading(ctx) as store:
-        problems, count = store.check(), store.count_sessions()
-    tell_problems(problems, count, as_json=as_json)
+        tell_problems(store, store.check(), as_json=as_json)
 
 
-def tell_problems(problems: Sequence[Problem], count: int, *, as_json: bool) -> None:
-    """Print what was found among so many sessions; ends the command with 1 if anything is still wrong."""
+def tell_problems(store: StateStore, problems: Sequence[Problem], *, as_json: bool) -> None:
+    """Print what was found in a store; ends the command with 1 if anything is still wrong."""
     for problem in problems:
         if as_json:
             print_json(problem)
         else:
             _print_problem(problem)
-    left = sum(not problem.is_repaired for problem in problems)
-    if not as_json and not left:
-        print_line(
-            styled("nothing is wrong", "good"), f": {counted(count, 'session')} and all documents were looked at"
-        )
-    if left:
+    if any(not problem.is_repaired for problem in problems):
         raise typer.Exit(NOT_FOUND)
+    if not as_json:
+        looked_at = counted(store.count_sessions(), "session")
+        print_line(styled("nothing is wrong", "good"), f": {looked_at} and all documents were looked at")
 
 
 def _print_problem(problem: Problem) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from statestore import CorruptData, StateStore
 from statestore.cli.failures import NOT_FOUND, UNUSABLE, CommandFailed
-from statestore.cli.naming import find_session
+from statestore.cli.naming import find_session, find_whole_session
 from statestore.cli.opening import writing
 from statestore.cli.parameters import Json
 from statestore.cli.printing import print_json, print_line
@@ -24,33 +24,58 @@ Forever = Annotated[bool, typer.Option("--forever", help="Not into the trash: at
 
 def delete(
     ctx: typer.Context,
-    sessions: Annotated[list[str], typer.Argument(metavar="ID", help="Their ids, or how these begin.")],
+    sessions: Annotated[
+        list[str], typer.Argument(metavar="ID", help="Their ids, or how these begin; with --forever, whole ids.")
+    ],
     forever: Forever = False,
     as_json: Json = False,
 ) -> None:
     """Delete sessions. They can be restored for 7 days, unless --forever.
 
-    If one of the ids is wrong, nothing is deleted. A session that is damaged has to be named whole, and goes --forever.
+    If one of the ids is wrong, nothing is deleted. A session that is damaged goes only --forever.
     """
+    missed: list[str] = []
     with writing(ctx) as store:
-        ids = list(dict.fromkeys(_meant(store, typed, is_forever=forever) for typed in sessions))
-        gone = [each for each in ids if store.delete_session(each, trash_hours=0 if forever else TRASH_HOURS)]
-    for session_id in gone:
-        if as_json:
-            print_json({"session_id": session_id, "deleted": True, "restorable": not forever})
-        else:
-            way_back = "" if forever else f": statestore restore {on_one_line(session_id)} brings it back, for 7 days"
-            print_line(f"deleted {on_one_line(session_id)}{way_back}")
-    if len(gone) < len(ids):
-        missed = ", ".join(each for each in ids if each not in gone)
-        raise CommandFailed(f"deleted by somebody else just now: {missed}", NOT_FOUND)
+        thrown = {trashed.session.id for trashed in store.list_trash()}
+        ids = [_found(store, typed, is_forever=forever, is_gone=typed in thrown) for typed in sessions]
+        for session_id in dict.fromkeys(ids):
+            if _is_deleted(store, session_id, is_forever=forever):
+                _tell(session_id, is_forever=forever, as_json=as_json)
+            else:
+                missed.append(session_id)
+    if missed:
+        raise CommandFailed(f"deleted by somebody else just now: {', '.join(missed)}", NOT_FOUND)
 
 
-def _meant(store: StateStore, typed: str, *, is_forever: bool) -> str:
-    """The id of the session that is meant; one that is damaged is meant only by its whole id, and forever."""
+def _found(store: StateStore, typed: str, *, is_forever: bool, is_gone: bool) -> str:
+    """The id of the session that is meant; one that cannot be read is meant only by its whole id, and forever.
+
+    What is gone already is not the beginning of something else: to delete it again deletes nothing.
+    """
     try:
-        return find_session(store, typed).id
+        return (find_whole_session if is_forever or is_gone else find_session)(store, typed).id
     except CorruptData as damage:
         if is_forever:
             return typed
-        raise CommandFailed(f"{damage}; only --forever deletes it", UNUSABLE) from damage
+        raise _damaged(damage) from damage
+
+
+def _is_deleted(store: StateStore, session_id: str, *, is_forever: bool) -> bool:
+    try:
+        return store.delete_session(session_id, trash_hours=0 if is_forever else TRASH_HOURS)
+    except CorruptData as damage:
+        if is_forever:
+            raise
+        raise _damaged(damage) from damage
+
+
+def _damaged(damage: CorruptData) -> CommandFailed:
+    return CommandFailed(f"{damage}; only --forever deletes it", UNUSABLE)
+
+
+def _tell(session_id: str, *, is_forever: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"session_id": session_id, "deleted": True, "restorable": not is_forever})
+        return
+    way_back = "" if is_forever else f": statestore restore {on_one_line(session_id)} brings it back, for 7 days"
+    print_line(f"deleted {on_one_line(session_id)}{way_back}")

@@ -10,6 +10,7 @@ import typer
 from statestore import Event
 from statestore.cli.commands.say import Key, add_record, text_given
 from statestore.cli.failures import WRONG_USAGE, CommandFailed
+from statestore.cli.json_given import json_given
 from statestore.cli.parameters import Json, SessionArgument
 
 EXAMPLES: Final = (
@@ -29,7 +30,7 @@ def event(
     """Add an event to a session, and print the number it got. Its data is any JSON value."""
     text = text_given(data)
     try:
-        value = msgspec.json.decode(text)
+        value = json_given(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         hint = """ (a text is JSON in quotes: '"like this"')"""
         raise CommandFailed(f"the data is not JSON: {error}{hint}", WRONG_USAGE) from error

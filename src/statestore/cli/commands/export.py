@@ -9,14 +9,14 @@ from typing import Annotated, Final
 
 import typer
 
-from statestore import CorruptData, StateStore
+from statestore import CorruptData, SessionNotFound, StateStore
 from statestore.cli.failures import NOT_FOUND, WRONG_USAGE, CommandFailed, complain
 from statestore.cli.moments import moment_before_now
 from statestore.cli.naming import find_session
 from statestore.cli.opening import reading
 from statestore.cli.parameters import Json, Project, Since, User
 from statestore.cli.printing import print_json, print_line, size_text
-from statestore.exchange import FORMATS, SUFFIXES, Format, export_sessions, write_whole
+from statestore.exchange import FORMATS, SUFFIXES, Format, check_is_elsewhere, export_sessions, write_whole
 from statestore.visible import in_json, on_its_lines, on_one_line
 
 EXAMPLES: Final = (
@@ -24,6 +24,7 @@ EXAMPLES: Final = (
     "statestore export --user alice --format jsonl > alice.jsonl",
     "statestore export --format openai | jq .messages",
 )
+_STANDARD_OUTPUT: Final = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def export(
@@ -42,26 +43,30 @@ def export(
     complete in itself. openai is a line of chat messages for each session. FILE appears when it is whole. With --json,
     tell about FILE; without one, export as json.
     """
-    output = None if output == "-" else output
+    output = None if output in _STANDARD_OUTPUT else output
     chosen = _format(form, output, as_json=as_json)
-    unreadable: list[str] = []
+    done: list[str] = []
+    left_out: list[str] = []
 
-    def leave_out(session_id: str, error: CorruptData) -> None:
-        unreadable.append(session_id)
-        complain(f"session {session_id} is left out: {error}")
+    def leave_out(session_id: str, error: CorruptData | SessionNotFound) -> None:
+        if isinstance(error, CorruptData):  # else it was deleted meanwhile
+            left_out.append(session_id)
+            complain(f"session {session_id} is left out: {error}")
 
     with reading(ctx) as store:
+        if output is not None:
+            check_is_elsewhere(output, store.url)
         ids = _ids(store, sessions or [], user, project, since)
-        count = store.count_sessions() if ids is None else len(ids)
-        if not count:
+        if not (store.count_sessions() if ids is None else len(ids)):
             raise CommandFailed("there are no such sessions: nothing was exported", NOT_FOUND)
-        chunks = export_sessions(store, ids, format=chosen, unreadable=leave_out)
+        unreadable = None if sessions else leave_out
+        chunks = export_sessions(store, ids, format=chosen, unreadable=unreadable, done=done.append)
         if output is None:
             _print_chunks(chunks, chosen)
         else:
             size = write_whole(output, chunks)
-            _tell(output, chosen, count - len(unreadable), size, as_json=as_json)
-    if unreadable:
+            _tell(output, chosen, len(done), size, as_json=as_json)
+    if left_out:
         raise typer.Exit(NOT_FOUND)
 
 

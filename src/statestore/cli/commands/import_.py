@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 import typer
 
@@ -15,7 +16,7 @@ from statestore.cli.failures import NOT_FOUND, UNUSABLE, CommandFailed, complain
 from statestore.cli.opening import writing
 from statestore.cli.parameters import Json
 from statestore.cli.printing import print_json, print_line
-from statestore.exchange import Imported, import_path, import_sessions
+from statestore.exchange import Imported, check_beginning, import_path, import_sessions
 
 EXAMPLES: Final = (
     "statestore import alice.jsonl",
@@ -23,6 +24,7 @@ EXAMPLES: Final = (
     "ssh host statestore export | statestore import -",
 )
 _STANDARD_INPUT: Final = "-"
+_ITS_NAME: Final = "standard input"
 
 
 def import_(
@@ -36,8 +38,7 @@ def import_(
     another session with the same id is left alone, and named. A store that is not there yet is made.
     """
     for file in files:
-        if file != _STANDARD_INPUT and not os.path.exists(file):
-            raise CommandFailed(f"there is no file {file}", UNUSABLE)
+        _look_at(file)
     fates: Counter[str] = Counter()
     with writing(ctx, create=True) as store:
         try:
@@ -55,9 +56,20 @@ def import_(
         raise typer.Exit(NOT_FOUND)
 
 
+def _look_at(file: str) -> None:
+    """Fail if there is nothing to import, before a store is made."""
+    if file == _STANDARD_INPUT:
+        check_beginning(cast("io.BufferedReader", sys.stdin.buffer).peek(), _ITS_NAME)
+    elif not os.path.exists(file):
+        raise CommandFailed(f"there is no file {file}", UNUSABLE)
+    elif os.path.isfile(file):  # and not a pipe, of which nothing can be read twice
+        with open(file, "rb") as stream:
+            check_beginning(stream.peek(), file)
+
+
 def _items(store: StateStore, file: str) -> Iterator[Imported]:
     if file == _STANDARD_INPUT:
-        return import_sessions(store, sys.stdin.buffer, name="standard input")
+        return import_sessions(store, sys.stdin.buffer, name=_ITS_NAME)
     return import_path(store, file)
 
 

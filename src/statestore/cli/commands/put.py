@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 import typer
 
-from statestore import StateStore
+from statestore import DocumentKind
 from statestore.cli.commands.say import bytes_given
-from statestore.cli.document_places import DocumentPlace, document_place
+from statestore.cli.document_places import document_place
 from statestore.cli.failures import UNUSABLE, WRONG_USAGE, CommandFailed
+from statestore.cli.json_given import json_given
 from statestore.cli.opening import writing
 from statestore.cli.parameters import Json
 from statestore.cli.printing import print_json, print_line
+from statestore.store.documents import put_bytes, put_json, put_markdown
 from statestore.visible import on_one_line
 
 EXAMPLES: Final = (
@@ -21,6 +23,8 @@ EXAMPLES: Final = (
     "statestore put images/logo.bin --from logo.png",
     """echo '{"steps": 3}' | statestore put projects/alpha/plan.json""",
 )
+_CHECKS: Final = {"json": put_json, "md": put_markdown, "bin": put_bytes}
+"""What refuses a name, or a value, that no store takes."""
 
 
 def put(
@@ -33,16 +37,18 @@ def put(
     as_json: Json = False,
 ) -> None:
     """Store a document, and print its version. One that is there is replaced. A store that is not there is made."""
-    place = document_place(document)
-    if place.kind is None:
+    category, name, kind = document_place(document)
+    if kind is None:
         raise CommandFailed(f"say what it is: {document}.md, {document}.json or {document}.bin", WRONG_USAGE)
     if (text is not None and source is not None) or (only_new and if_version is not None):
         raise CommandFailed("TEXT and --from, or --only-new and --if-version, do not go together", WRONG_USAGE)
-    body = _body(text, source)
-    with writing(ctx, create=True) as store:
-        version = _saved(store, place, body, "" if only_new else if_version)
+    value = _understood(_body(text, source), kind, document)
+    _CHECKS[kind](category, name, value, if_version)  # before a store is made for it
+    with writing(ctx, create=not if_version) as store:
+        save = {"json": store.save_json, "md": store.save_markdown, "bin": store.save_bytes}[kind]
+        version = save(category, name, value, if_version="" if only_new else if_version)
     if as_json:
-        print_json({"category": place.category, "name": place.name, "kind": place.kind, "version": version})
+        print_json({"category": category, "name": name, "kind": kind, "version": version})
     else:
         print_line(on_one_line(version))
 
@@ -59,16 +65,14 @@ def _body(text: str | None, source: str | None) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def _saved(store: StateStore, place: DocumentPlace, body: bytes, if_version: str | None) -> str:
-    category, name, kind = place
-    if kind == "bin":
-        return store.save_bytes(category, name, body, if_version=if_version)
+def _understood(body: bytes, kind: DocumentKind, document: str) -> Any:
+    """What is to be stored: a value, a text, or the bytes as they are."""
     try:
         if kind == "json":
-            return store.save_json(category, name, msgspec.json.decode(body), if_version=if_version)
-        return store.save_markdown(category, name, body.decode(), if_version=if_version)
+            return json_given(body)
+        return body.decode() if kind == "md" else body
     except UnicodeDecodeError as error:
         reason = f"it is not UTF-8 at byte {error.start}"
-        raise CommandFailed(f"{category}/{name}.{kind} was not stored: {reason}", WRONG_USAGE) from error
+        raise CommandFailed(f"{document} was not stored: {reason}", WRONG_USAGE) from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise CommandFailed(f"{category}/{name}.json was not stored: it is not JSON: {error}", WRONG_USAGE) from error
+        raise CommandFailed(f"{document} was not stored: it is not JSON: {error}", WRONG_USAGE) from error

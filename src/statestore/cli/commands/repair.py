@@ -22,5 +22,4 @@ def repair(ctx: typer.Context, as_json: Json = False) -> None:
     Files that cannot be read are moved aside, into .statestore/aside; nothing is ever deleted.
     """
     with writing(ctx) as store:
-        problems, count = store.check(repair=True), store.count_sessions()
-    tell_problems(problems, count, as_json=as_json)
+        tell_problems(store, store.check(repair=True), as_json=as_json)

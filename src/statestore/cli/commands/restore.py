@@ -12,6 +12,7 @@ from statestore.cli.failures import NOT_FOUND, WRONG_USAGE, CommandFailed
 from statestore.cli.opening import writing
 from statestore.cli.parameters import Json, SessionArgument
 from statestore.cli.printing import print_json, print_line
+from statestore.names import check_session_id
 from statestore.visible import on_one_line
 
 EXAMPLES: Final = (
@@ -32,6 +33,7 @@ def restore(ctx: typer.Context, session: SessionArgument, as_json: Json = False)
 
 def _find(store: StateStore, typed: str) -> str:
     """The id in the trash that is meant: this one, or the only one that begins so."""
+    check_session_id(typed)
     titles = {trashed.session.id: trashed.session.title or "" for trashed in store.list_trash()}
     if typed in titles:
         return typed

@@ -6,8 +6,8 @@ from typing import Annotated, Final
 
 import typer
 
-from statestore.cli.document_places import document_place, find_document
-from statestore.cli.failures import NOT_FOUND, WRONG_USAGE, CommandFailed
+from statestore.cli.document_places import find_whole_document
+from statestore.cli.failures import NOT_FOUND, CommandFailed
 from statestore.cli.opening import writing
 from statestore.cli.parameters import Json
 from statestore.cli.printing import print_json, print_line
@@ -26,11 +26,7 @@ def rm(
 ) -> None:
     """Remove a document. There is no trash for documents: what goes is gone."""
     with writing(ctx) as store:
-        found = find_document(store, document)
-        there = [info for info in store.list_documents(found.category) if info.name == found.name]
-        if document_place(document).kind is None and len(there) > 1:
-            choices = [f"{info.category}/{info.name}.{info.kind}" for info in there]
-            raise CommandFailed(f"{document} is several documents: say which", WRONG_USAGE, choices=choices)
+        found = find_whole_document(store, document)
         is_gone = store.delete_file(found.category, found.name, kind=found.kind)
     place = f"{found.category}/{found.name}.{found.kind}"
     if not is_gone:

@@ -60,7 +60,7 @@ def show(
 
 def _pieces(summary: SessionSummary, session: Session, entries: Sequence[TimelineEntry], *, raw: bool) -> Iterator[str]:
     yield _head(summary, session)
-    if entries and (entries[0].seq or 1) > 1:
+    if entries and summary.message_count + summary.response_count + summary.event_count > len(entries):
         yield "\n" + styled(f"… what comes before #{entries[0].seq} is not shown", "dim") + "\n"
     for entry in entries:
         yield conversation_piece(entry, raw=raw)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from datetime import datetime
-from itertools import chain
 from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from statestore import Event, Notice, Record, StateStore
+from statestore import CorruptData, Event, Notice, Record, SessionNotFound, StateStore
 from statestore.cli.conversing import entry_json, folded
-from statestore.cli.failures import CommandFailed
+from statestore.cli.failures import CommandFailed, complain
 from statestore.cli.moments import clock_of
 from statestore.cli.naming import find_session, short_ids
 from statestore.cli.opening import reading
@@ -60,13 +59,17 @@ def tail(
 
 
 def _last(store: StateStore, session_id: str | None, count: int) -> list[Said]:
-    """The newest records of one session, or of all, oldest first."""
+    """The newest records of one session, or of all that can be read, oldest first."""
     if not count:
         return []
     if session_id is not None:
         return [Said(session_id, *entry) for entry in store.timeline(session_id, limit=count)]
-    newest = [summary.id for summary in store.list_sessions(limit=count)]
-    found = chain.from_iterable(_last(store, one, count) for one in newest)
+    found: list[Said] = []
+    for summary in store.list_sessions(limit=count):
+        try:
+            found += _last(store, summary.id, count)
+        except (CorruptData, SessionNotFound) as error:  # damaged, or deleted just now
+            complain(f"warning: session {summary.id} is left out: {error}")
     return sorted(found, key=_moment)[-count:]
 
 
