@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import pytest
 
-from servers.valkey import ValkeyServer
-from statestore import Session, StateStore, UserMessage
+from servers.valkey import ValkeyServer, shared_cluster
+from statestore import AsyncStateStore, Session, StateStore, UserMessage
+from statestore.engines.valkey.calling import ServerCaller
+from statestore.engines.valkey.keys import Keys
+from statestore.engines.valkey.mending import mend
+from statestore.engines.valkey.surveying_indexes import survey_indexes
+from statestore.engines.valkey.url import parse
 
 TTL = 0.6
 
@@ -48,6 +54,16 @@ def test_an_idle_session_is_gone_from_everywhere(place: str) -> None:
             assert each.check() == []
 
 
+def test_sessions_expire_in_a_store_that_was_made_without(place: str) -> None:
+    with StateStore.open(place) as other:
+        other.save_session(session("for ever"))
+        with StateStore.open(f"{place}&ttl={TTL}", create=False) as store:
+            store.save_session(session("short"))
+            wait_until_gone(store, "short")
+        assert other.count_sessions() == other.count_sessions(user_id="alice") == 1
+        assert other.check() == []
+
+
 def test_a_session_that_is_changed_lives_on(url: str) -> None:
     with StateStore.open(f"{url}&ttl={TTL}") as store, StateStore.open(url) as other:
         store.save_session(session("s"))
@@ -81,3 +97,64 @@ def test_what_has_expired_leaves_no_keys(own_server: ValkeyServer) -> None:
         assert store.list_sessions() == store.list_sessions(order="id") == store.list_sessions(user_id="alice") == []
     left = {key.decode() for key in own_server.client.scan_iter() if b":t:" not in key}  # type: ignore[union-attr]
     assert left == {"statestore:store", "statestore:change", "statestore:changes"}
+
+
+def _entries(server: ValkeyServer) -> dict[str, int]:
+    """How many entries each index has."""
+    client = server.client
+    keys = ["statestore:newest", "statestore:ids", *(key.decode() for key in client.scan_iter("statestore:newest:*"))]  # type: ignore[union-attr]
+    return {key: client.zcard(key) for key in keys if client.zcard(key)}  # type: ignore[misc]
+
+
+def test_a_listing_clears_expired_sessions_out_of_other_indexes(own_server: ValkeyServer) -> None:
+    with StateStore.open(f"{own_server.url}?ttl={TTL}") as store:
+        store.save_session(session("s"))
+        wait_until_gone(store, "s")
+        assert store.list_sessions() == []
+        assert _entries(own_server) == {"statestore:newest:alice": 1}
+        store.save_session(session("s"))
+        wait_until_gone(store, "s")
+        assert store.count_sessions(user_id="alice") == 0
+        assert _entries(own_server) == {}
+
+
+def test_a_repair_clears_expired_sessions_out_of_all_indexes(own_server: ValkeyServer) -> None:
+    with StateStore.open(f"{own_server.url}?ttl={TTL}") as store, StateStore.open(own_server.url) as other:
+        other.save_session(Session.with_id("bob", "for ever"))
+        for number in range(5):
+            store.save_session(Session.with_id(f"user{number}", f"s{number}"))
+        wait_until_gone(store, "s4")
+        assert store.check() == store.check(repair=True) == []
+        assert _entries(own_server) == {"statestore:newest": 1, "statestore:ids": 1, "statestore:newest:bob": 1}
+        assert [summary.id for summary in store.list_sessions()] == ["for ever"]
+
+
+def test_a_repair_clears_expired_sessions_of_a_cluster(cluster_url: str, prefix: str) -> None:
+    with StateStore.open(f"{cluster_url}&ttl={TTL}") as store:
+        store.save_session(session("s"))
+        wait_until_gone(store, "s")
+        store.check(repair=True)
+    held = {key.decode() for node in shared_cluster().nodes for key in node.client.scan_iter(f"{prefix}:*")}  # type: ignore[union-attr]
+    assert {key for key in held if ":t:" not in key} == {f"{prefix}:store"}
+
+
+def test_what_comes_back_while_expired_entries_are_cleared_is_listed(url: str, prefix: str) -> None:
+    with StateStore.open(f"{url}&ttl={TTL}") as store:
+        store.save_session(session("s"))
+        wait_until_gone(store, "s")
+
+    async def run() -> None:
+        caller = ServerCaller(parse("valkey", url.removeprefix("valkey:")))
+        await caller.open()
+        async with AsyncStateStore.open(url) as other:
+            found = [finding async for finding in survey_indexes(caller, Keys(prefix))]
+            assert [finding.problem for finding in found] == [None] * 3
+            await other.save_session(session("s"))
+            for finding in found:
+                assert await mend(caller, finding) is None
+            assert [it.id for it in await other.list_sessions()] == ["s"]
+            assert [it.id for it in await other.list_sessions(order="id")] == ["s"]
+            assert [it.id for it in await other.list_sessions(user_id="alice")] == ["s"]
+        await caller.close()
+
+    asyncio.run(run())

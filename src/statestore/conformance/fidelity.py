@@ -5,9 +5,20 @@ from __future__ import annotations
 from typing import Any, Final
 
 from statestore.conformance.bench import Bench
-from statestore.conformance.changes import appended, created, moment, session_of, user, verbatim
+from statestore.conformance.changes import (
+    appended,
+    created,
+    document_of,
+    moment,
+    put,
+    said_in,
+    session_of,
+    user,
+    verbatim,
+)
 from statestore.conformance.contract import Contract, case
 from statestore.engine import DeleteSession
+from statestore.jsontext import members
 from statestore.seedform import session_json
 from statestore.seedform.text import SessionText
 from statestore.session import Session
@@ -155,6 +166,22 @@ class FidelityCases(Contract):
         await bench.reopen()
         assert (await session_of(bench.engine, "s")).layout == given.layout
         assert (await session_of(bench.engine, "t")).layout is None
+
+    @case
+    async def test_a_session_that_is_there_keeps_its_layout(self, bench: Bench) -> None:
+        """With create, a layout is for a session that is new, and the rest of the batch is stored as it was given."""
+        await bench.commit(creation(parsed(SESSION)))
+        await bench.commit(created("t", user("one")))
+        for name in ("s", "t"):
+            change = created(name, user("two"), layout=b'{"other":1}', metadata={"zeta": b"2.0"})
+            await bench.commit(change, put(name, b"text", kind="md"))
+            stored = await session_of(bench.engine, name)
+            unknown = members(stored.layout or b"{}")
+            assert (unknown.get("schema"), unknown.get("other")) == (b"7" if name == "s" else None, None)
+            assert members(stored.metadata)["zeta"] == b"2.0"
+            assert (await said_in(bench.engine, name))[-1] == "two"
+            assert (await document_of(bench.engine, name, "md")).body == b"text"
+        assert await bench.engine.check() == []
 
     @case
     async def test_a_copy_ends_in_the_same_bytes(self, bench: Bench) -> None:

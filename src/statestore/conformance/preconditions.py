@@ -67,7 +67,7 @@ class PreconditionCases(Contract):
             first = await _version_after(bench, put(name), created(name, user("one")), attempt)
             second = await _version_after(bench, put(name, b"2"), appended(name, user("two")), attempt)
             before = await everything_in(bench.engine)
-            for wrong in (first, str(first), "no such version"):
+            for wrong in (first, str(first), "no such version", "\ud800", "\0"):
                 assert await bench.failures_of(attempt(name, Requires(version=wrong))) == [Failure(0, "version")]
             assert await everything_in(bench.engine) == before
             absent = attempt("absent", Requires(version=second))

@@ -26,7 +26,7 @@ from statestore.conformance.changes import (
 )
 from statestore.conformance.contract import Contract, case
 from statestore.engine import DeleteSession, NewRecord, SessionQuery
-from statestore.errors import InvalidValue
+from statestore.errors import InvalidValue, NotSupported
 
 CONVERSATION: Final = (
     user("u1", 1),
@@ -233,6 +233,23 @@ class RecordCases(Contract):
                     found = [(record.seq, record.kind) for record in stored.records.in_order()]
                     assert found == [(line.seq, line.kind) for line in wanted], f"{after=} {before=} {last=}"
                     assert (stored.message_count, stored.next_seq, stored.metadata) == (2, 12, b'{"a":1}')
+
+    @case
+    async def test_a_window_reaches_to_the_highest_numbers(self, bench: Bench) -> None:
+        """The highest numbers that an engine can store are in every window that they belong to."""
+        for last in (2**32 - 1, 2**53 - 1, 2**63 - 1):
+            name = f"s{last}"
+            numbers = [1, last - 1, last]
+            try:
+                await bench.commit(created(name, *(user("x", seq=number) for number in numbers)))
+            except NotSupported:
+                break
+            for bound in (last - 1, last, last + 1, last + 2, 2**63, 2**70):
+                above = [line.seq for line in await lines_of(bench.engine, name, after=bound)]
+                below = [line.seq for line in await lines_of(bench.engine, name, before=bound)]
+                assert above == [number for number in numbers if number > bound]
+                assert below == [number for number in numbers if number < bound]
+        assert await bench.engine.read_session(f"s{2**32 - 1}") is not None
 
     @case
     async def test_a_timeline_can_be_paged_backwards(self, bench: Bench) -> None:

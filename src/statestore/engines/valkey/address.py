@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -23,7 +23,7 @@ def _is_unicode(text: str) -> bool:
 
 
 class Address(Struct, frozen=True):
-    """All that a URL says. Its ``repr`` and its ``url`` tell no password."""
+    """All that a URL says. Its ``repr``, also as the library rich shows it, and its ``url`` tell no password."""
 
     scheme: str = "valkey"
     hosts: tuple[tuple[str, int], ...] = (("localhost", PORT),)
@@ -48,6 +48,12 @@ class Address(Struct, frozen=True):
                 raise InvalidValue(f"{what} is a text without NUL and without half characters (lone surrogates)")
         if not self.prefix or set(self.prefix) & set("{}*?[]\\\0"):
             raise InvalidValue(f"prefix is a text without any of {{ }} * ? [ ] \\ and NUL, not {self.prefix!r}")
+        outer, is_inside, _ = f"{self.prefix}:".partition(":newest:")
+        if is_inside:
+            raise InvalidValue(
+                f"prefix {self.prefix!r} has the part :newest, under which a store with the prefix {outer!r} keeps "
+                "its listings: choose another one"
+            )
         if not 0 <= self.ttl <= 3_000_000_000:
             raise InvalidValue(f"ttl is a number of seconds from 0 up, not {self.ttl!r}")
         if not 0 < self.timeout <= 2_000_000:
@@ -73,10 +79,11 @@ class Address(Struct, frozen=True):
         """The store as a URL, without any password."""
         user = f"{quote(self.username, safe='')}@" if self.username else ""
         if self.socket is None:
-            hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in self.hosts)
+            quoted = [(quote(host, safe=":"), port) for host, port in self.hosts]
+            hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in quoted)
             place = f"{user}{hosts}/{self.db}"
         else:
-            place = f"{user}{self.socket}"
+            place = f"{user}{quote(self.socket)}"
         options = [] if self.prefix == PREFIX else [f"prefix={quote(self.prefix, safe=':/')}"]
         options += [f"db={self.db}"] if self.socket and self.db else []
         options += ["cluster=true"] if self.is_cluster else []
@@ -84,3 +91,6 @@ class Address(Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"Address({self.url!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("url", self.url)]

@@ -18,6 +18,9 @@ from statestore.engines.valkey.connecting import check_driver, connect_server
 from statestore.engines.valkey.pool import Command, ConnectionPool
 from statestore.engines.valkey.scripts import Script
 
+Attempt = Callable[[Sequence[Command]], Awaitable[list[Any]]]
+"""Sends some commands; what is replied to each, errors among them."""
+
 FIRST_PAUSE: Final = 0.01
 LONGEST_PAUSE: Final = 0.5
 ATTEMPTS: Final = 3
@@ -36,6 +39,18 @@ def _drop(loop: asyncio.AbstractEventLoop, abandon: Callable[[], object], _: Asy
     """For a store that nobody closed. Keeps the lifetime alive until here, so that the loop's end is its end, too."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(abandon)
+
+
+def _has_lost_connection(error: Exception) -> bool:
+    from redis.exceptions import ConnectionError  # noqa: PLC0415 - needs the driver
+
+    return isinstance(error, ConnectionError)
+
+
+async def _one_by_one(attempt: Attempt, commands: Sequence[Command]) -> list[Any]:
+    """Send each of some commands by itself, all at the same time."""
+    found = await asyncio.gather(*(attempt([command]) for command in commands))
+    return [reply for replies in found for reply in replies]
 
 
 class Caller(ABC):
@@ -75,100 +90,145 @@ class Caller(ABC):
         """Some settings of each server, by the server's name; raises what the driver does if that is forbidden."""
 
     @abstractmethod
-    async def _attempt(self, commands: Sequence[Command]) -> list[Any]:
-        """Send some commands and give back what is replied to each, errors among them."""
+    async def _attempt(self, commands: Sequence[Command], script: Script | None, besides: list[Command]) -> list[Any]:
+        """Send some commands, calls of a script if one is named; what is replied to each, errors among them.
+
+        Of the commands besides, those go along that are for a server which is called anyway; they leave the list.
+        """
+
+    async def call_each(self, commands: Sequence[Command]) -> list[Any]:
+        """What is replied to each of some commands, an error where it was refused or did not get through."""
+        return await self._persist(partial(self._attempt, script=None, besides=[]), commands)
 
     async def call_all(self, commands: Sequence[Command]) -> list[Any]:
-        """What is replied to each of some commands, an error where it was refused."""
-        return await self._persist(lambda: self._attempt(commands), keep_trying=True)
+        """What is replied to each of some commands, an error where it was refused.
+
+        Raises if one did not get through.
+        """
+        return self._got_through(await self.call_each(commands))
 
     async def call(self, *command: str | bytes | int) -> Any:
         """What is replied to a command."""
-        (reply,) = await self.call_all([command])
-        if isinstance(reply, Exception):
-            raise self._explained(reply) from reply
-        return reply
+        (reply,) = await self.call_each([command])
+        return self._granted(reply)
 
-    async def run_all(
+    async def run_each(
         self,
         script: Script,
         calls: Sequence[tuple[Sequence[str], Sequence[str | bytes | int]]],
         *,
-        besides: Sequence[Command] = (),
+        besides: list[Command],
+    ) -> list[Any]:
+        """What a script gives back for each set of keys and arguments, an error where it failed or did not get through.
+
+        Keys are those that a script uses, as far as they are known: while a cluster moves them to another node, it
+        says so if it has only some of them. Of the commands besides, those that go to the same servers are sent along
+        and leave the list; nobody wants to know what comes of them.
+        """
+        commands = [("EVALSHA", script.digest, len(keys), *keys, *arguments) for keys, arguments in calls]
+        return await self._persist(partial(self._attempt, script=script, besides=besides), commands)
+
+    async def run_all(
+        self, script: Script, calls: Sequence[tuple[Sequence[str], Sequence[str | bytes | int]]]
     ) -> list[Any]:
         """What a script gives back for each set of keys and arguments, an error where it failed.
 
-        Keys are those that a script uses, as far as they are known: while a cluster moves them to another node, it
-        says so if it has only some of them. Some more commands may go along; nobody wants to know what comes of them.
+        Raises if one did not get through.
         """
-        commands = [("EVALSHA", script.digest, len(keys), *keys, *arguments) for keys, arguments in calls]
-        everything = [*commands, *besides]
-        replies = await self._persist(lambda: self._attempt_script(script, everything), keep_trying=True)
-        return replies[: len(commands)]
+        return self._got_through(await self.run_each(script, calls, besides=[]))
 
     async def run(
         self, script: Script, keys: Sequence[str], *arguments: str | bytes | int, keep_trying: bool = True
     ) -> Any:
         """What a script gives back."""
         command = ("EVALSHA", script.digest, len(keys), *keys, *arguments)
-        (reply,) = await self._persist(lambda: self._attempt_script(script, [command]), keep_trying=keep_trying)
-        if isinstance(reply, Exception):
-            raise self._explained(reply) from reply
-        return reply
+        attempt = partial(self._attempt, script=script, besides=[])
+        (reply,) = await self._persist(attempt, [command], keep_trying=keep_trying)
+        return self._granted(reply)
 
-    async def _attempt_script(self, script: Script, commands: Sequence[Command]) -> list[Any]:
-        """Call a script by its digest, and with its text where the server has forgotten it."""
+    async def _exchange(self, pool: ConnectionPool, commands: Sequence[Command], *, share: int = ATTEMPTS) -> list[Any]:
+        """Send some commands to one server, and wait for a share of the time-out.
+
+        What is replied to each, errors among them; what befalls the connection is the reply to them all.
+        """
+        from statestore.engines.valkey.failures import DriverError  # noqa: PLC0415 - needs the driver
+
+        try:
+            async with asyncio.timeout(self.address.timeout / share):
+                return await pool.exchange(commands)
+        except DriverError as error:  # a time-out is one of the system's errors
+            return [error] * len(commands)
+        except RuntimeError as error:
+            if is_at_the_end(error):
+                return [error] * len(commands)
+            raise
+
+    async def _with_text(
+        self, script: Script | None, commands: Sequence[Command], replies: list[Any], send: Attempt
+    ) -> list[Any]:
+        """The replies to calls of a script by its digest, which go with its text where the server has forgotten it."""
         from statestore.engines.valkey.failures import has_forgotten  # noqa: PLC0415 - needs the driver
 
-        replies = await self._attempt(commands)
         forgotten = [place for place, reply in enumerate(replies) if has_forgotten(reply)]
-        if forgotten:
+        if script is not None and forgotten:
             again = [("EVAL", script.text, *commands[place][2:]) for place in forgotten]
-            for place, reply in zip(forgotten, await self._attempt(again), strict=True):
+            for place, reply in zip(forgotten, await send(again), strict=True):
                 replies[place] = reply
         return replies
 
-    async def _persist(self, attempt: Callable[[], Awaitable[list[Any]]], *, keep_trying: bool) -> list[Any]:
-        """Try until it gets through, the time is over, or there is no hope."""
-        from statestore.engines.valkey.failures import (  # noqa: PLC0415 - needs the driver
-            DriverError,
-            is_starting,
-            may_pass,
-        )
+    async def _persist(self, attempt: Attempt, commands: Sequence[Command], *, keep_trying: bool = True) -> list[Any]:
+        """What is replied to each of some commands, an error where it was refused or did not get through.
 
-        timeout = self.address.timeout
-        deadline = asyncio.get_running_loop().time() + timeout
+        Those that may get through another time are sent again until they do, the time is over, or there is no hope;
+        the others have their reply. When a connection is lost, each is sent by itself once: if the server ends the
+        connection because of one of them, as of one that is too long for it, the others get through.
+        """
+        from statestore.engines.valkey.failures import is_starting, may_pass  # noqa: PLC0415 - needs the driver
+
+        def has_hope(reply: Any) -> bool:
+            return isinstance(reply, Exception) and may_pass(reply) and (keep_trying or is_starting(reply))
+
+        deadline = asyncio.get_running_loop().time() + self.address.timeout
         pause = FIRST_PAUSE
-        while True:
-            try:
-                async with asyncio.timeout(timeout / ATTEMPTS):
-                    replies = await attempt()
-                for reply in replies:
-                    if isinstance(reply, Exception) and may_pass(reply):
-                        raise reply
-                return replies
-            except DriverError as error:  # a time-out is one of the system's errors
-                is_last = asyncio.get_running_loop().time() + pause >= deadline
-                if is_last or not may_pass(error) or not (keep_trying or is_starting(error)):
-                    raise self._explained(error) from error
-            except RuntimeError as error:
-                if is_at_the_end(error):
-                    raise self._explained(error) from error
-                raise
+        were_alone = False
+        replies = await attempt(commands)
+        while again := [place for place, reply in enumerate(replies) if has_hope(reply)]:
+            if asyncio.get_running_loop().time() + pause >= deadline:
+                break
             self.repeated += 1
-            replies = reply = None
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+            goes_alone = not were_alone and any(_has_lost_connection(replies[place]) for place in again)
+            were_alone |= goes_alone
+            send = partial(_one_by_one, attempt) if goes_alone else attempt
+            for place, reply in zip(again, await send([commands[place] for place in again]), strict=True):
+                replies[place] = reply
+        return replies
+
+    def _got_through(self, replies: list[Any]) -> list[Any]:
+        """Replies of which each came from the server that was called; raises if one did not."""
+        from redis.exceptions import ResponseError  # noqa: PLC0415 - needs the driver
+
+        from statestore.engines.valkey.failures import may_pass  # noqa: PLC0415
+
+        for reply in replies:
+            if isinstance(reply, Exception) and (may_pass(reply) or not isinstance(reply, ResponseError)):
+                raise self._explained(reply) from reply
+        return replies
+
+    def _granted(self, reply: Any) -> Any:
+        """A reply that is no error; raises if it is one."""
+        if isinstance(reply, Exception):
+            raise self._explained(reply) from reply
+        return reply
 
     async def _keys_at(self, pool: ConnectionPool, pattern: str) -> AsyncIterator[str]:
         """All keys of one server that match a pattern."""
         cursor: bytes = b"0"
         while True:
             command = ("SCAN", cursor, "MATCH", pattern, "COUNT", 1000)
-            (reply,) = await self._persist(partial(pool.exchange, [command]), keep_trying=True)
-            if isinstance(reply, Exception):
-                raise self._explained(reply) from reply
-            cursor, keys = reply
+            (reply,) = await self._persist(partial(self._exchange, pool), [command])
+            cursor, keys = self._granted(reply)
             for key in keys:
                 yield key.decode()
             if cursor == b"0":
@@ -197,8 +257,11 @@ class ServerCaller(Caller):
         self._pool = connect_server(self.address, self.address.hosts[0])
         return self._pool.close, self._pool.abandon
 
-    async def _attempt(self, commands: Sequence[Command]) -> list[Any]:
-        return await self._pool.exchange(commands)
+    async def _attempt(self, commands: Sequence[Command], script: Script | None, besides: list[Command]) -> list[Any]:
+        along = besides.copy()
+        besides.clear()
+        replies = await self._exchange(self._pool, [*commands, *along])
+        return await self._with_text(script, commands, replies[: len(commands)], partial(self._exchange, self._pool))
 
     def scan(self, pattern: str) -> AsyncIterator[str]:
         return self._keys_at(self._pool, pattern)
@@ -208,7 +271,8 @@ class ServerCaller(Caller):
 
     async def is_in_cluster(self) -> bool:
         """Whether the server is a node of a cluster, as far as we may ask."""
-        (reply,) = await self._persist(lambda: self._attempt([("INFO", "cluster")]), keep_trying=False)
+        attempt = partial(self._exchange, self._pool)
+        (reply,) = self._got_through(await self._persist(attempt, [("INFO", "cluster")], keep_trying=False))
         return isinstance(reply, bytes) and b"cluster_enabled:1" in reply
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from statestore.engines.valkey.address import Address
-from statestore.engines.valkey.calling import Caller, Command, settings_in
+from statestore.engines.valkey.calling import ATTEMPTS, Caller, Command, settings_in
 from statestore.engines.valkey.connecting import connect_server
 from statestore.engines.valkey.pool import ConnectionPool
+from statestore.engines.valkey.scripts import Script
 
 Node = tuple[str, int]
 SLOTS: Final = 16384
@@ -22,12 +24,17 @@ class ClusterCaller(Caller):
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         self._pools: dict[Node, ConnectionPool] = {}
-        self._nodes: list[Node | None] = []
+        self._nodes: list[Node | None] = [None] * SLOTS
+        """Who has which slot, as far as we were told."""
+        self._is_known = False
+        """Whether that still holds, as far as we know."""
+        self._informant = address.hosts[0]
+        """Who told."""
         self._asking = asyncio.Lock()
 
     def _connect(self) -> tuple[Callable[[], Awaitable[object]], Callable[[], object]]:
-        self._pools, self._nodes = {}, []
-        pools = self._pools
+        pools = self._pools = {}
+        self._is_known = False
 
         async def close() -> None:
             for pool in pools.values():
@@ -46,85 +53,133 @@ class ClusterCaller(Caller):
 
     # -- who has which slots
 
-    async def _find_nodes(self) -> None:
-        """Ask any node that answers who has which slots."""
-        from statestore.engines.valkey.failures import DriverError  # noqa: PLC0415 - needs the driver
+    async def _find_nodes(self) -> Exception | None:
+        """See that we know who has which slots; why nobody told."""
+        try:
+            async with asyncio.timeout(self.address.timeout / ATTEMPTS), self._asking:
+                return None if self._is_known else await self._ask_around()
+        except TimeoutError as error:
+            return error
 
-        async with self._asking:
-            if self._nodes:
-                return
-            problem: Exception = ConnectionError("no node answers")
-            for node in dict.fromkeys((*self._pools, *self.address.hosts)):
-                try:
-                    async with asyncio.timeout(self.address.timeout / 6):  # the others may answer
-                        (reply,) = await self._pool(node).exchange([("CLUSTER", "SLOTS")])
-                except DriverError as error:
-                    problem = error
-                    continue
-                if isinstance(reply, Exception):
-                    raise reply
-                self._nodes = _nodes_of(reply, node[0])
-                return
-            raise problem
+    async def _ask_around(self) -> Exception | None:
+        """Ask who told last time, and if it does not tell all the others at once; why none of them did."""
+        from statestore.engines.valkey.failures import may_pass  # noqa: PLC0415 - needs the driver
 
-    async def _node_of(self, command: Command) -> Node:
+        problem = await self._ask(self._informant)
+        if problem is None:
+            return None
+        others = {*self._masters(), *self.address.hosts} - {self._informant}
+        asking = [asyncio.create_task(self._ask(node)) for node in others]
+        try:
+            for answer in asyncio.as_completed(asking):
+                another = await answer
+                if another is None:
+                    return None
+                problem = min(problem, another, key=may_pass)  # a refusal says more than silence
+            return problem
+        finally:
+            for task in asking:
+                task.cancel()
+
+    async def _ask(self, node: Node) -> Exception | None:
+        """Ask a node who has which slots; why it did not tell."""
+        (reply,) = await self._exchange(self._pool(node), [("CLUSTER", "SLOTS")], share=2 * ATTEMPTS)
+        if isinstance(reply, Exception):
+            return reply
+        self._nodes, self._is_known, self._informant = _nodes_of(reply, node[0]), True, node
+        return None
+
+    def _masters(self) -> list[Node]:
+        """All nodes that have slots."""
+        return list(dict.fromkeys(node for node in self._nodes if node is not None))
+
+    def _node_of(self, command: Command) -> Node | None:
+        """The node that has a command's key; none if nobody has its slot."""
         from redis.crc import key_slot  # noqa: PLC0415 - needs the driver
-        from redis.exceptions import ClusterDownError  # noqa: PLC0415
 
-        await self._find_nodes()
         key = command[3 if command[0] in _SCRIPTS else 1]
         assert not isinstance(key, int)
-        node = self._nodes[key_slot(key.encode() if isinstance(key, str) else key)]
-        if node is None:
-            self._nodes = []
-            raise ClusterDownError("CLUSTERDOWN Hash slot not served")
-        return node
+        return self._nodes[key_slot(key.encode() if isinstance(key, str) else key)]
 
     # -- calling
 
-    async def _attempt(self, commands: Sequence[Command]) -> list[Any]:
-        from redis.exceptions import AskError, MovedError  # noqa: PLC0415 - needs the driver
-
-        at_node: dict[Node, list[int]] = {}
+    async def _attempt(self, commands: Sequence[Command], script: Script | None, besides: list[Command]) -> list[Any]:
+        problem = await self._find_nodes()
+        if problem is not None:
+            return [problem] * len(commands)
+        at_node: dict[Node | None, list[int]] = {}
         for index, command in enumerate(commands):
-            at_node.setdefault(await self._node_of(command), []).append(index)
+            at_node.setdefault(self._node_of(command), []).append(index)
+        along: dict[Node | None, list[Command]] = {node: [] for node in at_node}
+        staying: list[Command] = []
+        for command in besides:
+            along.get(self._node_of(command), staying).append(command)
+        besides[:] = staying
         replies: list[Any] = [None] * len(commands)
 
-        async def exchange(node: Node, indexes: list[int]) -> None:
-            found = await self._pool(node).exchange([commands[index] for index in indexes])
+        async def attempt(node: Node | None, indexes: list[int]) -> None:
+            there = [commands[index] for index in indexes]
+            found = await self._exchange_at(node, there, along[node])
+            found = await self._with_text(script, there, found, partial(self._exchange_at, node))
             for index, reply in zip(indexes, found, strict=True):
                 replies[index] = reply
 
-        results = await asyncio.gather(*(exchange(*part) for part in at_node.items()), return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
-                self._nodes = []  # somebody else may have taken over
-                raise result
-        for index, reply in enumerate(replies):
-            if isinstance(reply, MovedError):
-                self._nodes = []
-            elif isinstance(reply, AskError):  # the slot is on its way to another node, and this key is there already
-                there: Any = (reply.host, reply.port)  # pyright: ignore[reportUnknownMemberType]
-                _, replies[index] = await self._pool(there).exchange([("ASKING",), commands[index]])
+        await asyncio.gather(*(attempt(*part) for part in at_node.items()))
+        if any(map(_tells_of_others, replies)):
+            self._is_known = False
         return replies
 
+    async def _exchange_at(
+        self, node: Node | None, commands: Sequence[Command], along: Sequence[Command] = ()
+    ) -> list[Any]:
+        """Send commands to the node that has their slots; where it sends us on, to the one that is to have them."""
+        from redis.exceptions import AskError, ClusterDownError, MovedError  # noqa: PLC0415 - needs the driver
+
+        if node is None:
+            return [ClusterDownError("CLUSTERDOWN Hash slot not served")] * len(commands)
+        replies = (await self._exchange(self._pool(node), [*commands, *along]))[: len(commands)]
+
+        async def follow(index: int, host: str, port: int) -> None:
+            _, replies[index] = await self._exchange(self._pool((host, port)), [("ASKING",), commands[index]])
+
+        await asyncio.gather(
+            *(
+                follow(index, reply.host, reply.port)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+                for index, reply in enumerate(replies)
+                if isinstance(reply, AskError) and not isinstance(reply, MovedError)
+            )
+        )
+        return replies
+
+    async def _known_masters(self) -> list[Node]:
+        """All nodes that have slots, as soon as somebody tells."""
+
+        async def find(_: Sequence[Command]) -> list[Any]:
+            return [await self._find_nodes()]
+
+        (problem,) = await self._persist(find, [("CLUSTER", "SLOTS")])
+        self._granted(problem)
+        return self._masters()
+
     async def scan(self, pattern: str) -> AsyncIterator[str]:
-        await self._persist(self._known, keep_trying=True)
-        for node in dict.fromkeys(node for node in self._nodes if node is not None):
+        for node in await self._known_masters():
             async for key in self._keys_at(self._pool(node), pattern):
                 yield key
 
-    async def _known(self) -> list[Any]:
-        await self._find_nodes()
-        return []
-
     async def settings_of(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        await self._persist(self._known, keep_trying=True)
         found: dict[str, dict[str, str]] = {}
-        for host, port in dict.fromkeys(node for node in self._nodes if node is not None):
+        for host, port in await self._known_masters():
             commands = [("CONFIG", "GET", name) for name in names]
-            found[f"{host}:{port}"] = settings_in(await self._pool((host, port)).exchange(commands))
+            found[f"{host}:{port}"] = settings_in(await self._exchange(self._pool((host, port)), commands))
         return found
+
+
+def _tells_of_others(reply: Any) -> bool:
+    """Whether somebody else has a slot, or may have taken over, going by a reply."""
+    from redis.exceptions import ClusterDownError, MovedError, ResponseError  # noqa: PLC0415 - needs the driver
+
+    is_refusal = isinstance(reply, ResponseError) and not isinstance(reply, (ClusterDownError, MovedError))
+    return isinstance(reply, Exception) and not is_refusal
 
 
 def _nodes_of(reply: list[Any], asked: str) -> list[Node | None]:

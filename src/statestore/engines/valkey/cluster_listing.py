@@ -15,8 +15,9 @@ from statestore.engine import SessionQuery
 from statestore.engines.selecting import has_filters, is_selected
 from statestore.engines.valkey.calling import Caller, Command
 from statestore.engines.valkey.keys import PLACE_DIGITS, Keys, place_of
-from statestore.engines.valkey.listing import bounds_of, index_of, summary_of
+from statestore.engines.valkey.listing import DAMAGED, bounds_of, index_of, leave_out, summary_of
 from statestore.engines.valkey.planning import Listed
+from statestore.errors import CorruptData
 from statestore.stored import SessionSummary
 from statestore.timestamps import nanoseconds
 
@@ -82,6 +83,8 @@ async def _walk(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: b
     while True:
         entries: list[bytes] = await caller.call("ZRANGEBYLEX", index, start, end, "LIMIT", 0, page)
         for entry, header in zip(entries, await _headers(caller, keys, query, entries), strict=True):
+            if header is None:
+                continue
             session_id = _id_in(entry, query)
             if not _is_true(entry, header, query):
                 if may_clean:
@@ -98,7 +101,7 @@ async def _walk(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: b
 
 
 def _id_in(entry: bytes, query: SessionQuery) -> str:
-    return (entry if query.order == "id" else entry[PLACE_DIGITS:]).decode()
+    return (entry if query.order == "id" else entry[PLACE_DIGITS:]).decode(errors="replace")
 
 
 def _is_true(entry: bytes, header: list[Any], query: SessionQuery) -> bool:
@@ -106,14 +109,38 @@ def _is_true(entry: bytes, header: list[Any], query: SessionQuery) -> bool:
     return header[16] is not None and (query.order == "id" or header[17] == entry[:PLACE_DIGITS].decode())
 
 
-async def _headers(caller: Caller, keys: Keys, query: SessionQuery, entries: list[bytes]) -> list[list[Any]]:
-    commands = [("HMGET", f"{keys.session(_id_in(entry, query))}:h", *FIELDS) for entry in entries]
+async def _headers(
+    caller: Caller, keys: Keys, query: SessionQuery, entries: list[bytes]
+) -> list[list[str | None] | None]:
+    """The fields of some headers, without values if there is none; ``None``, and a warning, for a damaged one."""
+    ids = [_id_in(entry, query) for entry in entries]
+    commands = [("HMGET", f"{keys.session(session_id)}:h", *FIELDS) for session_id in ids]
     replies = await caller.call_all(commands) if commands else []
-    for reply in replies:
-        error = caller.explained(reply)
-        if error is not None:
-            raise error
-    return [[None if value is None else value.decode() for value in reply] for reply in replies]
+    return [_header_in(caller, session_id, reply) for session_id, reply in zip(ids, replies, strict=True)]
+
+
+def _header_in(caller: Caller, session_id: str, reply: Any) -> list[str | None] | None:
+    error = caller.explained(reply)
+    if error is not None and not isinstance(error, CorruptData):
+        raise error
+    header = None if error is not None else _texts(reply)
+    if header is None or _is_damaged(header, session_id):
+        leave_out(session_id, DAMAGED)
+        return None
+    return header
+
+
+def _texts(values: list[bytes | None]) -> list[str | None] | None:
+    try:
+        return [None if value is None else value.decode() for value in values]
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_damaged(header: list[str | None], session_id: str) -> bool:
+    """Whether there is something of which no line of a listing can be made."""
+    marks = [header[0], header[1], header[16], header[17]]
+    return any(marks) and (None in marks or marks[0] != session_id)
 
 
 async def _put_right(
@@ -126,10 +153,12 @@ async def _put_right(
     """
     session_id = _id_in(entry, query)
     if header[17] is None:
-        await caller.call("ZREM", index, entry)
-        (header,) = await _headers(caller, keys, query, [entry])
-        if header[17] is None:
+        places = {keys.ids: session_id} | ({} if query.order == "id" else {keys.newest: entry}) | {index: entry}
+        await caller.call_all([("ZREM", key, member) for key, member in places.items()])
+        (found,) = await _headers(caller, keys, query, [entry])
+        if found is None or found[17] is None:
             return
+        header = found
     await caller.call_all(entries_to_add(keys, Listed(session_id, header[1], None, header[17])))
     if entry[:PLACE_DIGITS] != header[17].encode() and query.order != "id":
         await caller.call("ZREM", index, entry)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from itertools import chain, compress, islice
 from typing import Any
 
 from statestore.engine import Change, Outcome, PutDocument
@@ -11,6 +12,7 @@ from statestore.engines.grouping import Results
 from statestore.engines.valkey.calling import Caller
 from statestore.engines.valkey.cluster_listing import entries_to_add, entries_to_remove
 from statestore.engines.valkey.keys import Keys
+from statestore.engines.valkey.mending import call_all
 from statestore.engines.valkey.planning import Listed, Plan, Planner, listed_in, outcomes_of
 from statestore.engines.valkey.pool import Command
 from statestore.engines.valkey.settling import Settlement
@@ -35,16 +37,16 @@ class ClusterWriter:
         for index, batch in enumerate(batches):
             try:
                 plans[index] = self._planner.plan(batch)
-            except StateStoreError as error:
+            except Exception as error:  # noqa: BLE001 - told to the one caller, whatever it is
                 results[index] = error
-        made: list[tuple[Change, bytes]] = []
+        made: list[tuple[Change, list[Listed]]] = []
         if plans:
-            replies = await self._settlement.run_all(self._caller, list(plans.values()))
+            replies = await self._settlement.run_each(self._caller, list(plans.values()))
             for index, reply in zip(plans, replies, strict=True):
                 try:
                     results[index] = self._outcomes(batches[index], reply)
-                    made.append((batches[index][0], reply))
-                except StateStoreError as error:
+                    made.append((batches[index][0], listed_in(reply)))
+                except Exception as error:  # noqa: BLE001
                     results[index] = error
         await self._list(made)
         return [results[index] for index in range(len(batches))]
@@ -56,51 +58,60 @@ class ClusterWriter:
         assert isinstance(reply, bytes)
         return outcomes_of(batch, reply)
 
-    async def _list(self, made: Sequence[tuple[Change, bytes]]) -> None:
-        """List what was changed. If that cannot be done, it is stored nevertheless, and check() will tell."""
-        categories = {change.category for change, _ in made if isinstance(change, PutDocument)}
-        moves = [listed for _, reply in made for listed in listed_in(reply)]
-        try:
-            await self._call_all([("ZADD", self._keys.categories, 0, category) for category in categories])
-            await self._move(moves)
-        except StateStoreError as error:
-            url = self._caller.address.url
-            log.warning("%s: listings may lack what was just stored: repair() lists it (%s)", url, error)
+    async def _list(self, made: Sequence[tuple[Change, Sequence[Listed]]]) -> None:
+        """List what was changed. What cannot be listed is stored nevertheless, and check() will tell.
 
-    async def _move(self, moves: Sequence[Listed]) -> None:
-        """List sessions where they are, and then no longer where they were, so that they are never nowhere.
-
-        Others may have moved a session on before we list it; so we look, when we are done, whether it still is there.
+        Sessions are listed where they are, and then no longer where they were, so that they are never nowhere. Others
+        may have moved a session on before we list it; so we look, when we are done, whether it still is there.
         """
         keys = self._keys
-        await self._call_all([command for listed in moves for command in entries_to_add(keys, listed)])
-        await self._call_all([command for listed in moves for command in entries_to_remove(keys, listed)])
-        for listed, (place, _) in zip(moves, await self._places(moves), strict=True):
-            if place != listed.now:
-                await self._put_right(listed, place)
+        categories = {change.category for change, _ in made if isinstance(change, PutDocument)}
+        moves = [listed for _, moved in made for listed in moved]
+        parts = [entries_to_add(keys, listed) for listed in moves]
+        parts += [[("ZADD", keys.categories, 0, category)] for category in categories]
+        are_listed = await self._carry_out(parts)
+        moves = list(compress(moves, are_listed))
+        await self._carry_out([entries_to_remove(keys, listed) for listed in moves])
+        looks = await self._caller.call_each([self._look(listed) for listed in moves])
+        for listed, reply in zip(moves, looks, strict=True):
+            try:
+                await self._put_right(listed, self._seen(reply)[0])
+            except StateStoreError as error:
+                self._warn(error)
+
+    async def _carry_out(self, parts: Sequence[Sequence[Command]]) -> list[bool]:
+        """Send some lists of commands; whether each of them was carried out wholly."""
+        replies = iter(await self._caller.call_each([command for part in parts for command in part]))
+        errors = [list(filter(None, map(self._caller.explained, islice(replies, len(part))))) for part in parts]
+        for error in islice(chain.from_iterable(errors), 1):
+            self._warn(error)
+        return [not found for found in errors]
+
+    def _warn(self, error: Exception) -> None:
+        url = self._caller.address.url
+        log.warning("%s: listings may lack what was just stored: repair() lists it (%s)", url, error)
 
     async def _put_right(self, listed: Listed, place: str | None) -> None:
         """Take back what we listed of a session that is elsewhere by now, or gone, or there again."""
         while place != listed.now:
-            await self._call_all(entries_to_remove(self._keys, listed._replace(before=listed.now, now=place)))
+            await call_all(self._caller, entries_to_remove(self._keys, listed._replace(before=listed.now, now=place)))
             if listed.now is not None and place is not None:
                 return  # whoever moved it on lists it
-            ((place, user_id),) = await self._places([listed])
+            place, user_id = self._seen(await self._caller.call(*self._look(listed)))
             if place is None or user_id is None:
                 return
             listed = Listed(listed.id, user_id, None, place)
-            await self._call_all(entries_to_add(self._keys, listed))
-            ((place, _),) = await self._places([listed])
+            await call_all(self._caller, entries_to_add(self._keys, listed))
+            place, _ = self._seen(await self._caller.call(*self._look(listed)))
 
-    async def _places(self, moves: Sequence[Listed]) -> list[tuple[str | None, str | None]]:
-        """Where some sessions are to be listed by now, and for whom."""
-        replies = await self._call_all([("HMGET", f"{self._keys.session(it.id)}:h", "place", "user") for it in moves])
-        return [(place and place.decode(), user and user.decode()) for place, user in replies]
+    def _look(self, listed: Listed) -> Command:
+        """The command that tells where a session is to be listed by now, and for whom."""
+        return ("HMGET", f"{self._keys.session(listed.id)}:h", "place", "user")
 
-    async def _call_all(self, commands: Sequence[Command]) -> list[Any]:
-        replies = await self._caller.call_all(commands) if commands else []
-        for reply in replies:
-            error = self._caller.explained(reply)
-            if error is not None:
-                raise error
-        return replies
+    def _seen(self, reply: Any) -> tuple[str | None, str | None]:
+        """What is replied to such a look; raises if that is an error."""
+        error = self._caller.explained(reply)
+        if error is not None:
+            raise error
+        place, user_id = reply
+        return place and place.decode(), user_id and user_id.decode()

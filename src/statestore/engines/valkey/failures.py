@@ -109,6 +109,8 @@ def _of_reply(text: str, url: str) -> StateStoreError:
         return StoreUnavailable(f"{url} is a single server, not a cluster: leave cluster=true out of the URL's options")
     if "NOPERM" in text or "can't access at least one of the keys" in text or "No permissions" in text:
         return StoreUnavailable(f"{url}: this user may not do what is needed ({text}): ask for the permission")
+    if "invalid bulk length" in text:
+        return StoreUnavailable(f"{url}: this is longer than the server takes ({text}): raise its proto-max-bulk-len")
     return StoreUnavailable(f"{url}: {text}")
 
 

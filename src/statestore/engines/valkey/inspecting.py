@@ -41,8 +41,19 @@ def inspect_session(
             yield f"its header says {_shown(header.get('size'))} bytes, and it has {size}"
     known = set(seqs)
     for key, seq in zip(seq_of_key[::2], seq_of_key[1::2], strict=True):
+        if not is_utf8(key):
+            yield f"the key {_shown(key)!r} is not UTF-8"
         if not seq.isdigit() or int(seq) not in known:
             yield f"the key {_shown(key)!r} is of record {_shown(seq)}, which is not there"
+
+
+def is_utf8(value: bytes) -> bool:
+    """Whether it is a text, as all of ours are."""
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _shown(value: bytes | None) -> str:
@@ -55,6 +66,9 @@ def _is_above(text: bytes | None, number: int) -> bool:
 
 def _inspect_header(session_id: str, header: dict[str, bytes]) -> Iterator[str]:
     yield from faults_of_id(session_id)
+    for name, value in header.items():
+        if not is_utf8(value):
+            yield f"the field {name} of its header is not UTF-8: {_shown(value)[:40]!r}"
     missing = [name for name in ("id", "user", "created", "updated", "place", "version", "born") if name not in header]
     if missing:
         yield f"its header lacks {', '.join(missing)}"

@@ -49,6 +49,12 @@ class Keys:
         """The number of the last change."""
         self._session = f"{prefix}:s:{{"
         self._category = f"{prefix}:d:{{"
+        self.any_session = f"{self._session}*"
+        """What all keys of sessions match; so may others, which `session_in` tells apart."""
+        self.any_document = f"{self._category}*"
+        """What all keys of categories and documents match; `category_in` tells others apart."""
+        self.any_newest_of = f"{self.newest}:*"
+        """What the indexes of all users match; `is_newest_of` tells others apart."""
 
     def session(self, session_id: str) -> str:
         """What the keys of a session begin with."""
@@ -58,21 +64,29 @@ class Keys:
         """All keys of a session, which begin so: header, records, idempotency keys, metadata."""
         return tuple(f"{session}:{part}" for part in "hrkm")
 
-    def session_in(self, key: str) -> str:
-        """The id in the key of a session's header."""
-        return decoded(key[len(self._session) : -len("}:h")])
+    def session_in(self, key: str) -> tuple[str, str] | None:
+        """The id in a key of a session, and which part of the session the key is; ``None`` if it is none of ours."""
+        session_id, _, part = key[len(self._session) :].rpartition("}:")
+        session_id = decoded(session_id)
+        return (session_id, part) if key in self.parts_of(self.session(session_id)) else None
 
     def newest_of(self, user_id: str) -> str:
         """Place and id of every session of a user: a sorted set."""
         return f"{self.newest}:{encoded(user_id)}"
 
+    def is_newest_of(self, key: str) -> bool:
+        """Whether a key is the index of a user."""
+        return key == self.newest_of(decoded(key[len(self.newest) + 1 :]))
+
     def category(self, category: str) -> str:
         """The names and kinds in a category: a sorted set."""
         return f"{self._category}{encoded(category)}}}"
 
-    def category_in(self, key: str) -> str:
-        """The category in its key, or in that of a document."""
-        return decoded(key[len(self._category) :].partition("}")[0])
+    def category_in(self, key: str) -> str | None:
+        """The category in its key, or in that of a document; ``None`` if the key is none of ours."""
+        category = decoded(key[len(self._category) :].partition("}")[0])
+        base = self.category(category)
+        return category if key == base or key.startswith(f"{base}:") else None
 
     def document(self, category: str, name: str, kind: str) -> str:
         """A document: a hash."""

@@ -18,10 +18,13 @@ from statestore.timestamps import nanoseconds
 
 PAGE: Final = 500
 """How many entries are looked at in one call: meanwhile the server does nothing else."""
+DAMAGED: Final = "its header is damaged, or none of ours"
+"""Why a session cannot be listed."""
 
 log = logging.getLogger("statestore")
 _pack = msgspec.msgpack.Encoder().encode
-_rows = msgspec.msgpack.Decoder(list[list[Any]]).decode
+_parts = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
+_row = msgspec.msgpack.Decoder(list[Any]).decode
 
 
 def index_of(keys: Keys, query: SessionQuery) -> str:
@@ -72,7 +75,7 @@ async def list_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_
         page = PAGE if left is None or is_filtered else min(PAGE, left - len(found))
         selection = _selection(keys, query, page, may_clean=may_clean, only_counts=False)
         rows, last = await caller.run(LIST, (keys.newest,), selection, start, end)
-        found += [summary for row in _rows(rows) if (summary := summary_of(row)) is not None]
+        found += [summary for row in _parts(rows) if (summary := _summary_in(row)) is not None]
         if last is None:
             break
         start = b"(" + last
@@ -94,6 +97,32 @@ async def count_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may
         if last is None:
             return count
         start = b"(" + last
+
+
+def _summary_in(packed: msgspec.Raw) -> SessionSummary | None:
+    """The summary in a row; ``None``, and a warning, if there is none to be made of it."""
+    try:
+        row = _row(packed)
+    except UnicodeDecodeError:
+        leave_out(_shown(_parts(packed)[0]), DAMAGED)
+        return None
+    if len(row) == 1:
+        leave_out(row[0], DAMAGED)
+        return None
+    return summary_of(row)
+
+
+def _shown(packed: msgspec.Raw) -> str:
+    """A text, as far as it is one."""
+    try:
+        return str(msgspec.msgpack.decode(packed))
+    except UnicodeDecodeError:
+        return repr(bytes(packed))
+
+
+def leave_out(session_id: str, why: str) -> None:
+    """Tell that a session cannot be listed."""
+    log.warning("session %s is left out of the listing: %s; check() tells more", session_id, why)
 
 
 def summary_of(row: list[Any]) -> SessionSummary | None:
@@ -121,7 +150,7 @@ def summary_of(row: list[Any]) -> SessionSummary | None:
             version=version,
         )
     except (InvalidValue, TypeError, ValueError) as error:
-        log.warning("session %s cannot be listed: its header makes no sense: %s", session_id, error)
+        leave_out(session_id, f"its header makes no sense: {error}")
         return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -27,7 +27,8 @@ async def _nowhere() -> set[Entry]:
 class Finding(NamedTuple):
     """A problem, and what mends it, if that loses nothing: entries that are to be added, or removed."""
 
-    problem: Problem
+    problem: Problem | None
+    """``None`` if it is nothing to speak of."""
     to_add: Sequence[Entry] = ()
     to_remove: Sequence[Entry] = ()
     find_due: Callable[[], Awaitable[set[Entry]]] = _nowhere
@@ -38,8 +39,8 @@ class Finding(NamedTuple):
         return bool(self.to_add or self.to_remove)
 
 
-async def mend(caller: Caller, finding: Finding) -> Problem:
-    """Put right what was found; what was wrong, and what was done about it.
+async def mend(caller: Caller, finding: Finding) -> Problem | None:
+    """Put right what was found; what was wrong, and what was done about it, if that is worth telling.
 
     Others may have moved the item on before we are done: so we look again, until what we did is still right.
     """
@@ -54,6 +55,8 @@ async def mend(caller: Caller, finding: Finding) -> Problem:
         done |= wanted
         due = await finding.find_due()
         wanted = {entry: entry in due for entry, is_there in done.items() if is_there != (entry in due)}
+    if finding.problem is None:
+        return None
     advice = "it was listed" if finding.to_add else "the entry was removed"
     return msgspec.structs.replace(finding.problem, advice=advice)
 
@@ -74,12 +77,15 @@ def session_entries(keys: Keys, session_id: str, place: bytes, user_id: bytes) -
     return [(str(index), str(entry).encode()) for _, index, _, entry in commands]
 
 
-async def session_due(caller: Caller, keys: Keys, session_id: str) -> set[Entry]:
-    """Where a session is to be listed, going by its header."""
-    place, user_id = await caller.call("HMGET", f"{keys.session(session_id)}:h", "place", "user")
-    if place is None or user_id is None:
-        return set()
-    return set(session_entries(keys, session_id, place, user_id))
+async def session_due(caller: Caller, keys: Keys, *ids: str) -> set[Entry]:
+    """Where some sessions are to be listed, going by their headers."""
+    headers: list[Any] = await call_all(caller, [("HMGET", f"{keys.session(it)}:h", "place", "user") for it in ids])
+    return {
+        entry
+        for session_id, (place, user_id) in zip(ids, headers, strict=True)
+        if place is not None and user_id is not None
+        for entry in session_entries(keys, session_id, place, user_id)
+    }
 
 
 def document_entries(keys: Keys, category: str, name: str, kind: str) -> list[Entry]:

@@ -25,6 +25,7 @@ from statestore.engines.valkey.keys import Keys, place_of
 from statestore.errors import CorruptData, CorruptSession, InvalidValue, NotSupported
 from statestore.jsontext import json_string
 from statestore.records import column_of
+from statestore.stored import Version
 from statestore.timestamps import nanoseconds
 
 MAX_SEQ: Final = 2**53 - 1
@@ -141,14 +142,18 @@ def _conditions(requires: Requires) -> Any:
     """What must hold, as the script has it; false if that is nothing."""
     if requires is NOTHING:
         return False
-    version = requires.version
     return (
         requires.absent,
         requires.present,
-        False if version is None else version if isinstance(version, str) else f"none of ours: {version!r}",
+        False if requires.version is None else _version_text(requires.version),
         False if requires.owner is None else requires.owner,
         False if requires.created is None else requires.created,
     )
+
+
+def _version_text(version: Version) -> str:
+    """A version as the script has it. What cannot be one of ours becomes a text that is none, either."""
+    return version if isinstance(version, str) and version.isascii() else f"none of ours: {version!r}"
 
 
 def _check_number(seq: int) -> int:

@@ -53,7 +53,7 @@ async def read_session(
 
 
 def _bound(number: int | None) -> int:
-    return -1 if number is None else min(max(number, -1), MAX_SEQ)
+    return -1 if number is None else min(max(number, -1), MAX_SEQ + 1)
 
 
 def _session_of(

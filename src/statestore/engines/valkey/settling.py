@@ -19,17 +19,17 @@ class Settlement:
     """Knows which outcomes need not be kept any longer."""
 
     def __init__(self) -> None:
-        self._settled: list[str] = []
+        self._waiting: list[Command] = []
+        """The commands that remove them, until they can go along."""
 
-    async def run_all(self, caller: Caller, plans: Sequence[Plan]) -> list[Any]:
-        """What the server says to each plan."""
-        settled, self._settled = self._settled, []
+    async def run_each(self, caller: Caller, plans: Sequence[Plan]) -> list[Any]:
+        """What the server says to each plan, an error where it did not get through."""
         repeated = caller.repeated
-        replies = await caller.run_all(
-            COMMIT, [(plan.keys, plan.arguments) for plan in plans], besides=_forgetting(caller, settled)
-        )
+        calls = [(plan.keys, plan.arguments) for plan in plans]
+        replies = await caller.run_each(COMMIT, calls, besides=self._waiting)
         if caller.repeated == repeated:  # else an attempt may still be under way, and must find the outcome
-            self._settled += [plan.token for plan in plans]
+            tokens = [plan.token for plan, reply in zip(plans, replies, strict=True) if isinstance(reply, bytes)]
+            self._waiting += _forgetting(caller, tokens)
         return replies
 
 

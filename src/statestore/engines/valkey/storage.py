@@ -63,7 +63,7 @@ class Storage:
     async def _look_at_store(self) -> None:
         makes = not self._read_only and self._create
         expires = "1" if self._address.ttl and not self._read_only else "0"
-        arguments = (str(VERSION) if makes else "", os.urandom(8).hex(), expires)
+        arguments = (str(VERSION), os.urandom(8).hex() if makes else "", expires)
         version, identity, _ = await self._caller.run(OPEN, (self._keys.store,), *arguments, keep_trying=False)
         if version is None:
             why = "read_only=True" if self._read_only else "create=False"
@@ -105,13 +105,14 @@ class Storage:
     async def check(self) -> list[Problem]:
         """Everything that is wrong with what is stored, and with how safely the server keeps it."""
         with self._calls:
-            return [finding.problem async for finding in self._survey()]
+            return [finding.problem async for finding in self._survey() if finding.problem is not None]
 
     async def repair(self) -> list[Problem]:
         """List what no index knows, and remove entries of what is gone; what is stored is left as it is."""
         self._check_writable()
         with self._calls:
-            return [await mend(self._caller, finding) async for finding in self._survey() if finding.has_remedy]
+            mended = [await mend(self._caller, finding) async for finding in self._survey() if finding.has_remedy]
+        return [problem for problem in mended if problem is not None]
 
     def _survey(self) -> AsyncIterator[Finding]:
         return survey(self._caller, self._keys, is_durable=self._is_durable)

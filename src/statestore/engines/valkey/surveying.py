@@ -7,21 +7,14 @@ from functools import partial
 from typing import Final
 
 from statestore.engines.inspecting import KEPT, faults_of_document
-from statestore.engines.valkey.calling import Caller, Command
-from statestore.engines.valkey.keys import PLACE_DIGITS, Keys
-from statestore.engines.valkey.mending import (
-    REPAIR,
-    Finding,
-    call_all,
-    document_due,
-    document_entries,
-    session_due,
-)
+from statestore.engines.valkey.calling import Caller
+from statestore.engines.valkey.keys import Keys
+from statestore.engines.valkey.mending import REPAIR, Finding, call_all, document_due, document_entries
+from statestore.engines.valkey.surveying_indexes import indexes_of_users, survey_indexes
 from statestore.engines.valkey.surveying_sessions import survey_sessions
 from statestore.errors import CorruptData, StateStoreError
-from statestore.stored import Problem
+from statestore.stored import DOCUMENT_KINDS, Problem
 
-_PAGE: Final = 1_000
 _SETTINGS: Final = ("appendonly", "appendfsync", "maxmemory", "maxmemory-policy")
 
 
@@ -34,7 +27,7 @@ async def survey(caller: Caller, keys: Keys, *, is_durable: bool) -> AsyncIterat
         yield finding
     async for finding in survey_sessions(caller, keys):
         yield finding
-    async for finding in _survey_indexes(caller, keys):
+    async for finding in survey_indexes(caller, keys):
         yield finding
     async for finding in _survey_documents(caller, keys):
         yield finding
@@ -69,7 +62,7 @@ async def _survey_types(caller: Caller, keys: Keys) -> AsyncIterator[Finding]:
     kinds = dict.fromkeys((keys.newest, keys.ids, keys.categories), b"zset")
     if not caller.address.is_cluster:
         kinds |= {keys.change: b"string", keys.changes: b"stream"}
-    async for key in caller.scan(f"{keys.newest}:*"):
+    async for key in indexes_of_users(caller, keys):
         kinds[key] = b"zset"
     found = await call_all(caller, [("TYPE", key) for key in kinds])
     for (key, kind), there in zip(kinds.items(), found, strict=True):
@@ -79,55 +72,16 @@ async def _survey_types(caller: Caller, keys: Keys) -> AsyncIterator[Finding]:
             yield Finding(Problem(key, what, "remove it, then repair() lists what is missing"))
 
 
-async def _survey_indexes(caller: Caller, keys: Keys) -> AsyncIterator[Finding]:
-    """Entries of sessions that are gone. Where sessions expire, such entries are nothing to speak of."""
-    if await caller.call("HEXISTS", keys.store, "expires"):
-        return
-    async for index in _indexes(caller, keys):
-        start = b"-"
-        while await caller.call("TYPE", index) == b"zset":
-            entries: list[bytes] = await caller.call("ZRANGEBYLEX", index, start, "+", "LIMIT", 0, _PAGE)
-            ids = [(entry if index == keys.ids else entry[PLACE_DIGITS:]).decode() for entry in entries]
-            looks: list[Command] = [("HMGET", f"{keys.session(it)}:h", "place", "user") for it in ids]
-            headers = await caller.call_all(looks) if looks else []
-            for session_id, entry, header in zip(ids, entries, headers, strict=True):
-                error = caller.explained(header)
-                if error is not None:
-                    yield Finding(Problem(f"session {session_id}", f"it cannot be read: {error}", KEPT))
-                elif (
-                    not _is_true(keys, index, entry, *header) and await caller.call("ZSCORE", index, entry) is not None
-                ):
-                    problem = Problem(f"session {session_id}", "a listing has it where it is not", REPAIR)
-                    look = partial(session_due, caller, keys, session_id)
-                    yield Finding(problem, to_remove=[(index, entry)], find_due=look)
-            if len(entries) < _PAGE:
-                break
-            start = b"(" + entries[-1]
-
-
-def _is_true(keys: Keys, index: str, entry: bytes, place: bytes | None, user_id: bytes | None) -> bool:
-    """Whether a session is where an entry of an index says."""
-    if place is None or index == keys.ids:
-        return place is not None
-    belongs = index == keys.newest or user_id is None or index == keys.newest_of(user_id.decode())
-    return belongs and entry.startswith(place)
-
-
-async def _indexes(caller: Caller, keys: Keys) -> AsyncIterator[str]:
-    yield keys.ids
-    yield keys.newest
-    async for key in caller.scan(f"{keys.newest}:*"):
-        yield key
-
-
 async def _survey_documents(caller: Caller, keys: Keys) -> AsyncIterator[Finding]:
-    async for key in caller.scan(f"{keys.prefix}:d:*"):
+    async for key in caller.scan(keys.any_document):
         category = keys.category_in(key)
-        base = keys.category(category)
-        if key.startswith(f"{base}:t:"):
+        if category is None:
             continue
+        base = keys.category(category)
         kind, _, name = key[len(base) + 1 :].partition(":")
         is_document = key != base
+        if is_document and kind not in DOCUMENT_KINDS:
+            continue
         look = _survey_document(caller, keys, category, name, kind) if is_document else None
         try:
             async for finding in look or _survey_category(caller, keys, category):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from statestore.engines.inspecting import KEPT
 from statestore.engines.valkey.calling import Caller
-from statestore.engines.valkey.inspecting import inspect_session
+from statestore.engines.valkey.inspecting import inspect_session, is_utf8
 from statestore.engines.valkey.keys import Keys
 from statestore.engines.valkey.mending import REPAIR, Finding, call_all, session_due, session_entries
 from statestore.engines.valkey.pool import Command
@@ -23,36 +23,37 @@ _PAGE_BYTES: Final = 4_000_000
 async def survey_sessions(caller: Caller, keys: Keys) -> AsyncIterator[Finding]:
     """All that is wrong with sessions, and whether they are listed."""
     seen: set[str] = set()
-    bases: set[str] = set()
+    in_parts: set[str] = set()
     page: list[str] = []
-    async for key in caller.scan(f"{keys.prefix}:s:*"):
-        base, _, part = key.rpartition("}:")
-        bases.add(f"{base}}}") if part in ("r", "k", "m") else None
-        if part == "h" and key not in seen:
-            seen.add(key)
-            page.append(key)
+    async for key in caller.scan(keys.any_session):
+        session_id, part = keys.session_in(key) or ("", "")
+        if part in ("r", "k", "m"):
+            in_parts.add(session_id)
+        elif part == "h" and session_id not in seen:
+            seen.add(session_id)
+            page.append(session_id)
         if len(page) == _PAGE:
             async for finding in _survey_page(caller, keys, page):
                 yield finding
             page = []
     async for finding in _survey_page(caller, keys, page):
         yield finding
-    for base in sorted(bases):
-        if f"{base}:h" not in seen and not await caller.call("EXISTS", f"{base}:h"):
-            where = f"session {keys.session_in(f'{base}:h')}"
-            if any([await caller.call("EXISTS", f"{base}:{part}") for part in "rkm"]):  # it may expire right now
-                yield Finding(Problem(where, "it has records, keys or metadata, and no header", KEPT))
+    for session_id in sorted(in_parts - seen):
+        header, *rest = keys.parts_of(keys.session(session_id))
+        is_headless = not await caller.call("EXISTS", header)
+        if is_headless and any([await caller.call("EXISTS", part) for part in rest]):  # it may expire right now
+            what = "it has records, keys or metadata, and no header"
+            yield Finding(Problem(f"session {session_id}", what, KEPT))
 
 
 async def _survey_page(caller: Caller, keys: Keys, page: Sequence[str]) -> AsyncIterator[Finding]:
-    """Look at the sessions with these headers, as many at once as fit into memory."""
-    sizes = await caller.call_all([("HGET", key, "size") for key in page]) if page else []
-    for group in _groups(page, sizes):
-        ids = [keys.session_in(key) for key in group]
+    """Look at some sessions, as many at once as fit into memory."""
+    sizes = await caller.call_all([("HGET", f"{keys.session(it)}:h", "size") for it in page]) if page else []
+    for ids in _groups(page, sizes):
         at_hand = not caller.address.is_cluster
         calls = [
             (keys.parts_of(base), (base, *((session_id, keys.prefix) if at_hand else ())))
-            for base, session_id in zip([key.removesuffix(":h") for key in group], ids, strict=True)
+            for base, session_id in zip(map(keys.session, ids), ids, strict=True)
         ]
         for session_id, reply in zip(ids, await caller.run_all(CHECK, calls), strict=True):
             error = caller.explained(reply)
@@ -67,12 +68,12 @@ def _groups(page: Sequence[str], sizes: Sequence[Any]) -> Iterator[list[str]]:
     """Sessions that are not too large together; a session that is too large is alone."""
     group: list[str] = []
     total = 0
-    for key, size in zip(page, sizes, strict=True):
+    for session_id, size in zip(page, sizes, strict=True):
         total += int(size) if isinstance(size, bytes) and size.isdigit() else 0
         if group and total > _PAGE_BYTES:
             yield group
             group, total = [], 0
-        group.append(key)
+        group.append(session_id)
     if group:
         yield group
 
@@ -86,7 +87,7 @@ async def _survey_session(caller: Caller, keys: Keys, session_id: str, reply: An
     for what in inspect_session(session_id, header, records, metadata, seq_of_key):
         yield Finding(Problem(where, what, KEPT))
     place, user_id = header.get("place"), header.get("user")
-    if place is None or user_id is None:
+    if place is None or user_id is None or not is_utf8(place + user_id):
         return
     to_list = session_entries(keys, session_id, place, user_id)
     if caller.address.is_cluster:

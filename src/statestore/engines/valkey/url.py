@@ -55,6 +55,8 @@ def parse(scheme: str, rest: str) -> Address:
     else:
         known["hosts"] = tuple(_host(host) for host in hosts.split(","))
         if slash and path:
+            if "db" in options:
+                raise InvalidValue(f"the database's number is told twice: as {scheme}://host/DB, and as the option db=")
             known["db"] = _number(path, f"{scheme}://host/DB")
     return Address(**known, **options)
 

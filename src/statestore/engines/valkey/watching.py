@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -14,14 +15,17 @@ from statestore.engines.valkey.keys import Keys
 from statestore.engines.valkey.planning import MAX_SEQ
 from statestore.engines.valkey.reading import HEAD, SEPARATOR
 from statestore.engines.valkey.scripts import READ
-from statestore.errors import CursorExpired
+from statestore.errors import CorruptData, CursorExpired
 from statestore.records import AGENT, USER, decode_body, kind_of
 from statestore.stored import StoredRecord
 
 MOST: Final = 1_000
 """How many changes are looked at for one page at most."""
 
+log = logging.getLogger("statestore")
 _unpack = msgspec.msgpack.Decoder(list[Any]).decode
+_parts = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
+_text_or_false = msgspec.msgpack.Decoder(str | bool).decode
 
 
 class _Change(NamedTuple):
@@ -42,8 +46,10 @@ class _Found(NamedTuple):
     """What there is now of the session of a change: whether it is the same one still, and the records it added."""
 
     is_same: bool
-    created: str | None
-    records: list[StoredRecord]
+    records: Sequence[StoredRecord]
+
+
+GONE: Final = _Found(is_same=False, records=())
 
 
 async def present_cursor(caller: Caller, keys: Keys) -> str:
@@ -117,17 +123,31 @@ async def _look(caller: Caller, keys: Keys, changes: list[_Change]) -> dict[int,
     replies = await caller.run_all(READ, calls) if calls else []
     found: dict[int, _Found] = {}
     for change, reply in zip(changes, replies, strict=True):
-        error = caller.explained(reply)
-        if error is not None:
-            raise error
-        header: list[Any] = [None] * 12 if reply is None else _unpack(reply[0])
-        if reply is not None and header[11] == change.born:
-            joined: bytes = reply[2]
-            records = [_record_of(record) for record in joined.split(SEPARATOR) if record]
-            found[change.number] = _Found(is_same=True, created=header[4], records=records)
-        else:
-            found[change.number] = _Found(is_same=False, created=None, records=[])
+        try:
+            error = caller.explained(reply)
+            if error is not None:
+                raise error
+            found[change.number] = _found_in(change, reply)
+        except (CorruptData, ValueError):
+            log.warning("a change of session %s is not told: what it left is damaged; check() tells more", change.id)
+            found[change.number] = GONE
     return found
+
+
+def _found_in(change: _Change, reply: Any) -> _Found:
+    """What the script read of a session, going by the change that is to be told."""
+    if reply is None:
+        return GONE
+    born = _text_or_false(_parts(reply[0])[11])
+    return _Found(is_same=True, records=list(_records_in(change.id, reply[2]))) if born == change.born else GONE
+
+
+def _records_in(session_id: str, joined: bytes) -> Iterator[StoredRecord]:
+    for record in joined.split(SEPARATOR) if joined else ():
+        try:
+            yield _record_of(record)
+        except ValueError:
+            log.warning("session %s has a record that is not told: it begins with %r", session_id, record[:HEAD])
 
 
 def _record_of(record: bytes) -> StoredRecord:
@@ -158,5 +178,5 @@ def _row(change: _Change, found: _Found | None) -> ChangeRow:
         change.user_id if change.is_gone and is_wanted else None,
         change.id if is_there else None,
         change.user_id if is_there else None,
-        found.created if found is not None else None,
+        None,
     )

@@ -10,7 +10,6 @@ from statestore.engines.judging import check_batch
 from statestore.engines.valkey.calling import Caller
 from statestore.engines.valkey.planning import Plan, Planner, outcomes_of
 from statestore.engines.valkey.settling import Settlement
-from statestore.errors import StateStoreError
 
 
 class BatchWriter:
@@ -32,10 +31,10 @@ class BatchWriter:
                     plans[index] = self._planner.plan(batch)
                 else:
                     results[index] = []
-            except StateStoreError as error:
+            except Exception as error:  # noqa: BLE001 - told to the one caller, whatever it is
                 results[index] = error
         if plans:
-            replies = await self._settlement.run_all(self._caller, list(plans.values()))
+            replies = await self._settlement.run_each(self._caller, list(plans.values()))
             for index, reply in zip(plans, replies, strict=True):
                 results[index] = self._result(batches[index], reply)
         return [results[index] for index in range(len(batches))]
@@ -47,5 +46,5 @@ class BatchWriter:
         assert isinstance(reply, bytes)
         try:
             return outcomes_of(batch, reply)
-        except StateStoreError as refusal:
+        except Exception as refusal:  # noqa: BLE001 - told to the one caller, whatever it is
             return refusal

@@ -187,12 +187,12 @@ local function change_fields(base, header, fields)
     end
 end
 
-local function create_session(base, change)
+local function create_session(base, change, layout)
     local create = change[5]
     local fields = {'id', change[3], 'user', create[1], 'created', create[2], 'born', change[8], 'era', change[8]}
-    if create[3] then
+    if layout then
         fields[#fields + 1] = 'layout'
-        fields[#fields + 1] = next_blob()
+        fields[#fields + 1] = layout
     end
     redis.call('HSET', base .. ':h', unpack(fields)) -- first: if the memory is full, this is refused
     redis.call('UNLINK', base .. ':r', base .. ':k', base .. ':m') -- what an expired one may have left
@@ -220,7 +220,8 @@ local function change_session(change, header, given, ttl)
     local before = header and header.version or false
     local place = header and header.place or false
     local is_header = not header or #change[11] > 0 or #change[12] > 0 or #change[13] > 0
-    header = header or create_session(base, change)
+    local layout = change[5] and change[5][3] and next_blob() -- it comes before the records, wanted or not
+    header = header or create_session(base, change, layout)
     local first, last
     if change[9] then
         truncate_records(base, header, change[9])
