@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import asyncpg
 
 from servers.postgres import PostgresServer, sql
 from statestore import StateStore
@@ -21,6 +23,16 @@ def schema_of(url: str) -> str:
 def run_in(url: str, *statements: str) -> list[tuple[Any, ...]]:
     """Run SQL in the schema that a store's URL names; the rows of the last statement."""
     return sql(url.partition("?")[0], f"SET search_path = {schema_of(url)}", *statements)
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[Any]:
+    """A connection of one's own to the schema that a store's URL names."""
+    connection = await asyncpg.connect(url.partition("?")[0], server_settings={"search_path": schema_of(url)})
+    try:
+        yield connection
+    finally:
+        await connection.close()
 
 
 def drop_schema(url: str) -> None:

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import asyncpg
 import pytest
@@ -15,6 +16,8 @@ from postgres_hooks import run_in, said, schema_of, server_stopped
 
 from servers.postgres import PostgresServer, sql
 from statestore import AsyncStateStore, StateStore, StoreUnavailable, UserMessage
+from statestore.conformance.changes import appended, created, user
+from statestore.engine import GroupCommits
 from statestore.engines.postgres.clocks import ServerClocks
 from statestore.engines.postgres.statements import SQL
 from statestore.opening import engine_for
@@ -64,6 +67,49 @@ def test_what_waited_for_a_lock_when_it_failed_does_not_happen_when_the_lock_goe
             assert run_in(url, "SELECT count(*) FROM records") == [(0,)]
             await store.save_session(session)
             assert run_in(url, "SELECT count(*) FROM records") == [(1,)]
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_one_locked_session_holds_up_nobody_else(url: str, is_plain: bool) -> None:
+    names = [f"s{number}" for number in range(5)]
+
+    async def work() -> None:
+        async with AsyncStateStore.open(url) as store:
+            for name in names:
+                await store.get_or_create_session("alice", name)
+
+            async def append(name: str) -> list[int]:
+                return await store.append(name, UserMessage("one"), keys=None if is_plain else ["k"])
+
+            async with _locked(url, "SELECT 1 FROM sessions WHERE id = 's0' FOR UPDATE"):
+                locked, *free = [asyncio.create_task(append(name)) for name in names]
+                assert await asyncio.gather(*free) == [[1]] * 4
+                more = [asyncio.create_task(append("s0")) for _ in range(20)]
+                await asyncio.gather(*(append(name) for name in names[1:]))
+                assert await store.load_session("s1") is not None
+                assert not any(task.done() for task in (locked, *more))
+            told = await asyncio.gather(locked, *more)
+            assert sorted(seq for (seq,) in told) == ([*range(1, 22)] if is_plain else [1] * 21)
+
+    asyncio.run(work())
+
+
+def test_only_what_is_locked_fails_and_the_rest_of_its_group_is_made(url: str) -> None:
+    async def work() -> None:
+        engine = engine_for(url.replace("timeout=20", "timeout=2"))
+        await engine.open()
+        await engine.commit([created("a"), created("b")])
+        batches = [[appended(name, user(name))] for name in "aba"]
+        async with _locked(url, "SELECT 1 FROM sessions WHERE id = 'a' FOR UPDATE"):
+            first, second, third = await cast("GroupCommits", engine).commit_group(batches)
+        assert isinstance(first, StoreUnavailable)
+        assert isinstance(third, StoreUnavailable)
+        assert isinstance(second, list)
+        first, second, third = await cast("GroupCommits", engine).commit_group(batches)
+        assert [outcome.seqs for (outcome,) in (first, second, third)] == [(1,), (2,), (2,)]  # type: ignore[misc]
+        await engine.close()
 
     asyncio.run(work())
 
@@ -149,6 +195,24 @@ def test_a_read_that_is_cancelled_ends_at_the_server_too(url: str) -> None:
                 call.cancel()
                 await asyncio.wait([call])
                 await _until_waiting(url, 0)
+
+    asyncio.run(work())
+
+
+def test_a_call_that_an_administrator_breaks_off_is_told_so(url: str) -> None:
+    async def work() -> None:
+        async with AsyncStateStore.open(url) as store:
+            async with _locked(url, "LOCK sessions IN ACCESS EXCLUSIVE MODE"):
+                call = asyncio.create_task(store.load_session("s"))
+                await _until_waiting(url, 1)
+                run_in(
+                    url,
+                    "SELECT pg_cancel_backend(pid) FROM pg_stat_activity "
+                    "WHERE application_name = 'statestore' AND wait_event_type = 'Lock'",
+                )
+                with pytest.raises(StoreUnavailable, match="broke the call off"):
+                    await call
+            assert await store.load_session("s") is None
 
     asyncio.run(work())
 

@@ -10,15 +10,20 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from uuid import uuid4
 
 import asyncpg
 import pytest
-from postgres_hooks import run_in, said, schema_of
+from postgres_hooks import connected, run_in, said, schema_of
 
 from children import SOURCE
 from servers.ports import free_port
 from servers.postgres import PASSWORD, PostgresServer, running_server, sql
 from statestore import InvalidValue, ReadOnlyStore, StateStore, StoreClosed, StoreUnavailable, UserMessage
+from statestore.conformance.changes import created
+from statestore.engines.postgres.batches import arguments
+from statestore.engines.postgres.statements import SQL
+from statestore.engines.postgres.url import parse
 from statestore.opening import engine_for
 
 
@@ -110,6 +115,63 @@ def test_a_role_that_may_not_create_is_told_what_to_grant(own_server: PostgresSe
     assert "grant" in refusal(own_server.url(role="guest", password="guest"))
 
 
+def _url_of_role(server: PostgresServer, name: str, setting: str) -> str:
+    """The URL of a role for which a setting has another default than usual, with a schema of its own."""
+    server.sql(
+        f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'",
+        f"GRANT CREATE ON DATABASE postgres TO {name}",
+        f"ALTER ROLE {name} SET {setting}",
+    )
+    return f"{server.url(role=name)}?schema={name}"
+
+
+def test_a_role_whose_transactions_only_read_by_default_can_write(own_server: PostgresServer) -> None:
+    with StateStore.open(_url_of_role(own_server, "shy", "default_transaction_read_only = on")) as store:
+        store.save_json("notes", "n", 1)
+        assert store.load_json("notes", "n") == 1
+
+
+async def _until_waiting(server: PostgresServer, count: int) -> None:
+    waiting = "SELECT 1 FROM pg_locks WHERE NOT granted"
+    while len(await asyncio.to_thread(server.sql, waiting)) != count:  # noqa: ASYNC110 - happens at the server
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_who_waits_for_another_sees_what_it_made_whatever_isolation_the_role_has_by_default(
+    own_server: PostgresServer, level: str
+) -> None:
+    name = level.replace(" ", "_")
+    url = _url_of_role(own_server, name, f"default_transaction_isolation = '{level}'")
+
+    async def work() -> None:
+        one, two = engine_for(url), engine_for(url)
+        async with connected(url) as other:
+            async with other.transaction():
+                await other.execute(SQL["lock_schema"], f"statestore:{name}")
+                opening = [asyncio.create_task(engine.open()) for engine in (one, two)]
+                await _until_waiting(own_server, 2)
+            await asyncio.gather(*opening)
+            values = arguments([[created("s")]], iter(["first"]))
+            async with other.transaction():
+                await other.fetchval(SQL["make_batches"], uuid4(), False, None, *values)
+                creating = asyncio.create_task(one.commit([created("s")]))
+                await _until_waiting(own_server, 1)
+            (outcome,) = await creating
+            assert outcome.before == "first"
+        await one.close()
+        await two.close()
+
+    asyncio.run(work())
+
+
+def test_a_role_that_has_all_its_connections_is_told(own_server: PostgresServer) -> None:
+    own_server.sql(f"CREATE ROLE crowd LOGIN CONNECTION LIMIT 0 PASSWORD '{PASSWORD}'")
+    message = refusal(f"{own_server.url(role='crowd')}?timeout=1")
+    assert "takes no more connections" in message
+    assert "written" not in message, "of which nothing is known here"
+
+
 def test_a_database_that_is_not_utf8_is_refused(own_server: PostgresServer) -> None:
     own_server.sql("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
     assert "UTF8" in refusal(own_server.url(role="postgres", database="latin"))
@@ -192,6 +254,14 @@ def test_the_url_of_a_store_shows_no_password(url: str, store: StateStore) -> No
         assert engine_for(engine.url).url == engine.url
 
 
+@pytest.mark.parametrize("asked", ["password=a+b c&host=/run/my+dir d", "password=a%2Bb%20c&host=/run/my%2Bdir%20d"])
+def test_a_plus_in_an_option_is_a_plus(asked: str) -> None:
+    target = parse(f"///db?{asked}")
+    assert target.login.password == "a+b c"
+    assert [address.host for address in target.addresses] == ["/run/my+dir d"]
+    assert parse(target.shown.removeprefix("postgresql:")).addresses == target.addresses
+
+
 def test_without_the_driver_the_extra_is_named() -> None:
     script = (
         "import sys; sys.modules['asyncpg'] = None; from statestore import StateStore, StoreUnavailable\n"
@@ -241,6 +311,12 @@ def test_transport_security_can_be_asked_for_and_refused(own_server: PostgresSer
     with StateStore.open(f"{own_server.url()}?sslmode=disable&schema=plain") as store:
         store.save_json("notes", "n", 1)
     assert "SSL" in refusal(f"{own_server.url()}?sslmode=require&schema=plain")
+
+
+@pytest.mark.parametrize("option", ["sslrootcert", "sslcert"])
+def test_a_certificate_that_is_not_there_is_named(own_server: PostgresServer, option: str) -> None:
+    message = refusal(f"{own_server.url()}?sslmode=require&{option}=/no/such.pem")
+    assert f"{option}=/no/such.pem" in message
 
 
 def test_a_child_process_does_not_use_its_parents_connections(url: str) -> None:

@@ -1,11 +1,16 @@
-"""Searching texts that are more than PostgreSQL's own index of words can hold."""
+"""Searching: texts that are more than PostgreSQL's own index of words can hold, and how that index is kept."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from postgres_hooks import run_in
 
-from statestore import StateStore, UserMessage
+from statestore import AsyncStateStore, StateStore, StoreUnavailable, UserMessage
+from statestore.engines.postgres import finding, indexing
 
 TEXTS = {
     "many words": " ".join(f"w{number}" for number in range(20_000)) + " the striped zebra",
@@ -69,3 +74,70 @@ def test_an_index_that_fell_behind_what_is_kept_is_made_anew(url: str, store: St
     assert [hit.seq for hit in store.search_sessions("zebra")] == [1]
     assert len(store.search_sessions("horse")) == 5
     assert run_in(url, "SELECT count(*) FROM words WHERE seq = 2") == [(0,)]
+
+
+def test_what_another_store_indexes_while_a_reader_searches_is_found_once(
+    store: StateStore, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.get_or_create_session("alice", "s")
+    store.append("s", UserMessage("zebra one"))
+    assert len(store.search_sessions("zebra")) == 1
+    store.append("s", UserMessage("zebra two"))
+    look_up = finding.pending_of
+
+    async def look_up_and_wait(connection: Any, ids: Sequence[str]) -> Any:
+        pending = await look_up(connection, ids)
+        assert len(store.search_sessions("zebra")) == 2
+        return pending
+
+    monkeypatch.setattr(finding, "pending_of", look_up_and_wait)
+    reader = opened(read_only=True)
+    assert sorted(hit.seq or 0 for hit in reader.search_sessions("zebra")) == [1, 2]
+
+
+def test_a_long_text_is_cut_into_words_beside_the_event_loop(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    form = indexing.indexed_form
+    in_the_loop: list[str] = []
+
+    def noted_form(text: str) -> Any:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            pass
+        else:
+            in_the_loop.append(text)
+        return form(text)
+
+    monkeypatch.setattr(indexing, "indexed_form", noted_form)
+
+    async def work() -> None:
+        async with AsyncStateStore.open(url) as store:
+            await store.get_or_create_session("alice", "s")
+            await store.append("s", UserMessage("zebra " * 10_000))
+            assert len(await store.search_sessions("zebra")) == 1
+            assert in_the_loop == []
+            await store.append("s", UserMessage("a zebra"))
+            assert len(await store.search_sessions("zebra")) == 2
+            assert in_the_loop == ["a zebra"], "for so little no thread is worth its while"
+
+    asyncio.run(work())
+
+
+def test_what_was_indexed_before_a_search_failed_need_not_be_indexed_again(
+    url: str, store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.get_or_create_session("alice", "s")
+    for number in range(4):
+        store.append("s", UserMessage("x" * 600_000 + f" zebra{number}"))
+    form = indexing.indexed_form
+
+    def form_of_some(text: str) -> Any:
+        if text.endswith("zebra3"):
+            raise StoreUnavailable("no longer there")
+        return form(text)
+
+    with monkeypatch.context() as patch, pytest.raises(StoreUnavailable, match="no longer there"):
+        patch.setattr(indexing, "indexed_form", form_of_some)
+        store.search_sessions("zebra*")
+    assert run_in(url, "SELECT seq FROM words ORDER BY seq") == [(1,), (2,)]
+    assert len(store.search_sessions("zebra*")) == 4

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from typing import cast
+from uuid import uuid4
 
 import pytest
-from postgres_hooks import run_in
+from postgres_hooks import connected, run_in
 
-from statestore import DocumentConflict, Session, StateStore
+from statestore import CorruptSession, DocumentConflict, InvalidValue, PruneConfig, Session, StateStore
+from statestore.conformance.changes import appended, created, put, user
+from statestore.engine import Change, DeleteCategory, DeleteDocument, GroupCommits
+from statestore.engines.postgres.batches import arguments, new_version
+from statestore.engines.postgres.statements import SQL
+from statestore.opening import engine_for
 
 
 def _seconds_for(store: StateStore, count: int) -> float:
@@ -55,3 +63,69 @@ def test_a_version_that_was_never_given_out_is_a_conflict(store: StateStore, ver
     with pytest.raises(DocumentConflict):
         store.save_json("notes", "n", 2, if_version=version)
     assert store.load_json("notes", "n") == 1
+
+
+def test_what_is_too_large_for_a_message_is_refused_at_once_and_takes_nothing_else_down(url: str) -> None:
+    async def work() -> None:
+        engine = engine_for(url)
+        await engine.open()
+        large = put("large", bytes(2**30))
+        refused, made = await cast("GroupCommits", engine).commit_group([[large], [put("small")]])
+        assert isinstance(refused, InvalidValue)
+        assert isinstance(made, list)
+        await engine.close()
+
+    asyncio.run(work())
+
+
+GROUPS: dict[str, list[Change]] = {
+    "sessions": [appended("s", user("one", key="k")), created("t")],
+    "documents": [put("one"), DeleteDocument("notes", "two", "json"), put("new")],
+    "a category": [DeleteCategory("notes"), created("t")],
+}
+
+
+@pytest.mark.parametrize("changes", GROUPS.values(), ids=GROUPS.keys())
+def test_a_group_of_changes_looks_at_the_documents_that_it_names_and_at_no_others(
+    url: str, store: StateStore, changes: list[Change]
+) -> None:
+    store.get_or_create_session("alice", "s")
+    store.save_json("notes", "one", 1)
+    store.save_json("notes", "two", 2)
+    run_in(
+        url,
+        "INSERT INTO documents SELECT 'c' || n / 10, 'n' || n, 'json', '00', '{}' FROM generate_series(1, 5000) AS n",
+        "ANALYZE documents",
+    )
+    values = arguments([[change] for change in changes], (new_version() for _ in changes))
+
+    async def looked_at() -> int:
+        async with connected(url) as connection, connection.transaction():
+            await connection.fetchval(SQL["make_batches"], uuid4(), False, None, *values)
+            return await connection.fetchval(
+                "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'documents'::regclass"
+            )
+
+    assert asyncio.run(looked_at()) < 50
+
+
+@pytest.mark.parametrize("label", ["title", "project_id", "opening"])
+def test_a_label_that_is_not_text_costs_its_own_session_and_no_other(
+    url: str, store: StateStore, caplog: pytest.LogCaptureFixture, label: str
+) -> None:
+    for name in "abc":
+        session = store.get_or_create_session("alice", name)
+        session.add_user_message("a zebra")
+        store.save_session(session)
+    run_in(url, f"UPDATE sessions SET {label} = '\\xff' WHERE id = 'b'")
+    assert sorted(summary.id for summary in store.list_sessions()) == ["a", "c"]
+    assert "session b is left out of the listing" in caplog.text
+    assert {"a", "c"} <= {hit.session_id for hit in store.search_sessions("zebra")}
+    assert ("session b is left out of the hits" in caplog.text) == (label != "project_id")
+    assert len(store.prune_sessions(PruneConfig(max_sessions=1), dry_run=True)) == 1
+    (problem,) = store.check()
+    assert problem.where == "session b"
+    assert f"its {label} is not UTF-8" in problem.what
+    if label == "project_id":
+        with pytest.raises(CorruptSession, match="session b"):
+            store.load_session("b")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any, cast
 
-import asyncpg
 import pytest
-from postgres_hooks import cut_connections, drop_schema, run_in, schema_of
+from postgres_hooks import connected, cut_connections, drop_schema, run_in
 
 from statestore import CursorExpired, StateStore, UserMessage
 from statestore.conformance.changes import appended, created, user
@@ -17,15 +14,6 @@ from statestore.engine import ChangeSession, Engine, Wakes, Watches
 from statestore.engines.postgres.batches import new_version, plain_arguments
 from statestore.engines.postgres.statements import SQL
 from statestore.opening import engine_for
-
-
-@asynccontextmanager
-async def _connected(url: str) -> AsyncIterator[Any]:
-    connection = await asyncpg.connect(url.partition("?")[0], server_settings={"search_path": schema_of(url)})
-    try:
-        yield connection
-    finally:
-        await connection.close()
 
 
 async def _append_through(connection: Any, change: ChangeSession) -> None:
@@ -49,7 +37,7 @@ def test_what_is_overtaken_is_told_later_and_not_left_out(url: str, is_made: boo
         await engine.open()
         await engine.commit([created("slow"), created("fast")])
         start = await cast("Watches", engine).change_cursor()
-        async with _connected(url) as connection:
+        async with connected(url) as connection:
             slow = connection.transaction()
             await slow.start()
             await _append_through(connection, appended("slow", user("one")))
@@ -80,6 +68,31 @@ def test_a_cursor_from_before_what_is_kept_has_expired(url: str, store: StateSto
     assert next(notices).seq == 11
 
 
+def test_what_is_overtaken_is_told_and_found_although_changes_after_it_were_to_be_forgotten(
+    url: str, store: StateStore
+) -> None:
+    async def work() -> None:
+        engine = engine_for(url)
+        await engine.open()
+        await engine.commit([created("slow"), created("fast")])
+        assert store.search_sessions("zebra") == []
+        async with connected(url) as connection:
+            async with connection.transaction():
+                await _append_through(connection, appended("slow", user("zebra")))
+                for number in range(10):
+                    await engine.commit([appended("fast", user(f"horse {number}"))])
+                run_in(url, "SELECT tidy_up(3)")
+                cursor = await cast("Watches", engine).change_cursor()
+                assert store.search_sessions("zebra") == []
+            assert ("slow", 1) in (await _told(engine, cursor))[0]
+        await engine.close()
+
+    asyncio.run(work())
+    assert [hit.session_id for hit in store.search_sessions("zebra")] == ["slow"]
+    run_in(url, "SELECT tidy_up(3)")
+    assert run_in(url, "SELECT count(*) FROM changes") == [(3,)]
+
+
 def test_a_cursor_of_another_store_has_expired(store: StateStore, url: str) -> None:
     with StateStore.open(url.replace("schema=", "schema=other_")) as other:
         cursor = other.change_cursor()
@@ -93,7 +106,7 @@ def test_writers_tell_only_while_somebody_watches(url: str) -> None:
         engine = engine_for(url)
         await engine.open()
         heard: list[str] = []
-        async with _connected(url) as connection:
+        async with connected(url) as connection:
             (identity,) = await connection.fetchrow("SELECT identity FROM store")
             await connection.add_listener(f"statestore_{identity}", lambda *told: heard.append(told[2]))
             await engine.commit([created("s")])

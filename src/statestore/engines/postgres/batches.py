@@ -31,6 +31,9 @@ Batch = Sequence[Change]
 NAMES: Final = 1024
 """How many locks there are for what may not be there yet: a big batch must not use up the server's."""
 
+MOST_BYTES: Final = 1_070_000_000
+"""How many bytes a batch carries at most: a message to the server has less than 2**30."""
+
 ONE_AFTER_THE_OTHER: Final = 0
 AS_GIVEN: Final = 1
 ONE_BY_ONE: Final = 2
@@ -77,7 +80,7 @@ def check_numbers(batch: Batch) -> None:
 
 
 def size_of(batch: Batch) -> int:
-    """About how many bytes a batch carries."""
+    """About how many bytes a batch carries; refuse more than PostgreSQL takes at once."""
     size = 0
     for change in batch:
         if isinstance(change, ChangeSession):
@@ -85,7 +88,17 @@ def size_of(batch: Batch) -> int:
             size += sum(map(len, change.set_metadata.values()))
         else:
             size += 200 + (len(change.body) if isinstance(change, PutDocument) else 0)
+    if size > MOST_BYTES:
+        raise InvalidValue(f"PostgreSQL takes at most {MOST_BYTES:,} bytes at once, and a batch has {size:,}")
     return size
+
+
+def places_of(batch: Batch) -> set[tuple[str, str]]:
+    """The sessions that a batch names, and the categories of its documents."""
+    return {
+        ("session", change.id) if isinstance(change, (ChangeSession, DeleteSession)) else ("category", change.category)
+        for change in batch
+    }
 
 
 # -- Appends to sessions that exist, one to each

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from statestore.engines.inspecting import KEPT, Counted, Row, faults_of_column, faults_of_document, faults_of_row, told
 from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.persisting import Attempt
+from statestore.engines.postgres.reading import text_of
 from statestore.engines.postgres.statements import SQL
-from statestore.engines.postgres.transactions import transaction
+from statestore.engines.postgres.transactions import ONE_STATE, transaction
 from statestore.stored import Problem
+
+LABELS: Final = (
+    *("active_seed_id", "active_persona_id", "project_id", "parent_session_id"),
+    *("title", "project", "projects", "opening"),
+)
+"""The columns of a session that hold text as bytes."""
 
 
 async def check_everything(connection: Connection, attempt: Attempt) -> list[Problem]:
     """All problems, of one state of the store."""
-    async with transaction(connection, "ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+    async with transaction(connection, ONE_STATE):
         found = [problem async for problem in _check_sessions(connection, attempt)]
         attempt.go_on()
         for table, session_id, count in await connection.fetch(SQL["check_strays"]):
@@ -33,7 +40,7 @@ async def _check_sessions(connection: Connection, attempt: Attempt) -> AsyncIter
 
 
 def _check_session(where: str, row: Sequence[Any], records: Sequence[Any]) -> Iterator[Problem]:
-    session_id, version, created, updated, age, age_rest, next_seq, *counts, size, joined = row
+    session_id, version, created, updated, age, age_rest, next_seq, *counts, size, joined, labels = row
     metadata = b"{}" if joined is None else b"{%b}" % joined
     found = Counted([0, 0, 0])
     for seq, kind, body in records:
@@ -44,6 +51,15 @@ def _check_session(where: str, row: Sequence[Any], records: Sequence[Any]) -> It
         yield from told(f"{where}, record {seq}", faults_of_column(kind, body))
     header = Row(session_id, version, created, updated, (age, age_rest), next_seq, counts, size, metadata)
     yield from told(where, faults_of_row(header, found))
+    yield from told(where, _faults_of_labels(labels))
+
+
+def _faults_of_labels(labels: Sequence[bytes | None]) -> Iterator[str]:
+    for column, label in zip(LABELS, labels, strict=True):
+        try:
+            text_of(label)
+        except UnicodeDecodeError as error:
+            yield f"its {column} is not UTF-8: {error}"
 
 
 async def _check_documents(connection: Connection, attempt: Attempt) -> AsyncIterator[Problem]:

@@ -33,7 +33,7 @@ from statestore.engines.postgres.servers import Address, Login, Servers
 from statestore.engines.postgres.tidying import Tidying
 from statestore.engines.postgres.waking import BLINK, Waking
 from statestore.engines.postgres.watching import present_cursor, read_changes
-from statestore.engines.postgres.writing import Result, Writer
+from statestore.engines.postgres.writing import Locked, Result, Writer
 from statestore.engines.telling import Moment
 from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
@@ -90,7 +90,7 @@ class PostgresEngine:
             Servers(login, addresses, needs_writes=not read_only, settings=settings).connect, size=connections
         )
         self._persistence = Persistence(self._pool, url=url, timeout=timeout)
-        self._writer = Writer(self._persistence)
+        self._writer = Writer(self._persistence, waiting=max(connections // 2, 1))
         self._grouping = Grouping(self._commit_group, lanes=min(LANES, connections))
         self._waking = Waking(self._pool, timeout=timeout)
         self._tidying = Tidying(self._persistence, changes_kept=changes_kept)
@@ -138,12 +138,22 @@ class PostgresEngine:
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
         self._check_writable()
         with self._calls:
-            return await self._grouping.commit(batch)
+            end = self._persistence.end_of_call()
+            try:
+                return await self._grouping.commit(batch)
+            except Locked:
+                return await Grouping(lambda alone: self._writer.commit_locked(alone, end)).commit(batch)
 
     async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
         self._check_writable()
         with self._calls:
-            return await self._commit_group(batches)
+            end = self._persistence.end_of_call()
+            results = await self._commit_group(batches)
+            locked = [index for index, result in enumerate(results) if isinstance(result, Locked)]
+            made = await self._writer.commit_locked([batches[index] for index in locked], end)
+            for index, result in zip(locked, made, strict=True):
+                results[index] = result
+            return results
 
     async def _commit_group(self, batches: Sequence[Batch]) -> list[Result]:
         results = await self._writer.commit_group(batches)
@@ -227,7 +237,7 @@ class PostgresEngine:
 
 
 def _settings(schema: str, timeout: float, *, is_durable: bool, read_only: bool) -> dict[str, str]:
-    """What each connection is told when it is made."""
+    """What each connection is told when it is made, whatever the role or the database has for a default."""
     settings = {
         "application_name": "statestore",
         "plan_cache_mode": "force_generic_plan",  # our statements are all by key: to plan each call takes longer
@@ -235,9 +245,9 @@ def _settings(schema: str, timeout: float, *, is_durable: bool, read_only: bool)
         "search_path": f'"{schema}"',
         "statement_timeout": f"{max(int(timeout * 1000), 1)}ms",
         "idle_in_transaction_session_timeout": f"{max(int(timeout * 1000), 1)}ms",
+        "default_transaction_isolation": "read committed",  # who waited for a lock has to see what happened meanwhile
+        "default_transaction_read_only": "on" if read_only else "off",
     }
     if not is_durable:
         settings["synchronous_commit"] = "off"
-    if read_only:
-        settings["default_transaction_read_only"] = "on"
     return settings

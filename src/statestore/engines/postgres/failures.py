@@ -11,10 +11,19 @@ from statestore.engines.calls import is_at_the_end
 from statestore.engines.postgres.driver import load_driver
 from statestore.errors import CorruptData, InvalidValue, StateStoreError, StoreUnavailable
 
-_LOST: Final = ("08", "57P01", "57P02", "57P03", "57P05", "53300", "25006")
-"""SQLSTATEs of a server that goes, is not there yet, is full, or no longer takes writes."""
+_CUT: Final = ("08", "57P01", "57P02", "57P05")
+"""SQLSTATEs of a connection that was cut, whatever it was at."""
 
-_UNLUCKY: Final = ("40001", "40P01", "55P03")
+_FULL: Final = "53300"
+"""And of a server or a role that has all the connections it may have."""
+
+_LOST: Final = (*_CUT, _FULL, "57P03", "25006")
+"""And of a server that goes, is full, is not there yet, or no longer takes writes."""
+
+_LOCKED: Final = "55P03"
+"""And of a lock that somebody else held for longer than it was to be waited for."""
+
+_UNLUCKY: Final = ("40001", "40P01", _LOCKED)
 """And of a transaction that met another one."""
 
 
@@ -45,6 +54,25 @@ def met_another(error: BaseException) -> bool:
     return _state_of(error).startswith(("40", "55", _LATE))
 
 
+def may_have_happened(error: BaseException) -> bool:
+    """Whether what was asked for may have been done: the answer was lost."""
+    if isinstance(error, NoneTakesWrites):
+        return False
+    state = _state_of(error)
+    return not state or state.startswith(_CUT)
+
+
+def is_about_one_batch(error: BaseException | None) -> bool:
+    """Whether a server answered, and may have refused a group of batches for one of them alone."""
+    state = "" if error is None else _state_of(error)
+    return state.startswith(("22", "23", "42", "53", "54", _LOCKED)) and state != _FULL
+
+
+def is_locked(error: BaseException | None) -> bool:
+    """Whether somebody else has locked what was asked for."""
+    return error is not None and _state_of(error) == _LOCKED
+
+
 def is_passing(error: BaseException) -> bool:
     """Whether trying again, perhaps at another server, may help."""
     if isinstance(error, (OSError, NoneTakesWrites)):  # a TimeoutError is an OSError
@@ -58,11 +86,16 @@ def is_passing(error: BaseException) -> bool:
     return isinstance(error, driver.InterfaceError) and "clos" in str(error)
 
 
+def is_passing_but_for_locks(error: BaseException) -> bool:
+    """The same for who does not want to wait until somebody else lets go of a lock."""
+    return is_passing(error) and not is_locked(error)
+
+
 def is_temporary_at_first(error: BaseException) -> bool:
     """Whether a server that was never reached before may be reached soon: it starts, is full, or is being promoted."""
     if isinstance(error, NoneTakesWrites):
         return error.are_several
-    return _state_of(error) in ("57P03", "53300")
+    return _state_of(error) in ("57P03", _FULL)
 
 
 def is_about_all_servers(error: BaseException) -> bool:
@@ -103,6 +136,8 @@ def explanation(error: BaseException, url: str, timeout: float) -> StateStoreErr
             f"{url}: the role may not do this ({error}): grant it CREATE on the database, or USAGE and CREATE on the "
             "schema"
         )
+    if state == _FULL:
+        return StoreUnavailable(f"{url} takes no more connections: allow more, or close some ({error})")
     if state.startswith("53"):
         return StoreUnavailable(f"{url}: the server has no room left, and nothing was written ({error})")
     if state == "25006" or isinstance(error, NoneTakesWrites):
@@ -110,7 +145,9 @@ def explanation(error: BaseException, url: str, timeout: float) -> StateStoreErr
             f"{url} is a read-only standby, and none that takes writes was found within {timeout:g} s: "
             "name the primary, or all servers, or open with read_only=True"
         )
-    if state in ("57014", "55P03", _LATE) or isinstance(error, TimeoutError):
+    if state == "57014":
+        return StoreUnavailable(f"{url}: somebody, or a setting of the server, broke the call off ({error})")
+    if state in (_LOCKED, _LATE) or isinstance(error, TimeoutError):
         return StoreUnavailable(
             f"{url} did not answer within {timeout:g} s: look at the server, or wait longer with ?timeout=SECONDS"
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from statestore.engine import SearchQuery
 from statestore.engines.columns import INT_MAX, kind_in, kind_of_column
@@ -13,11 +14,14 @@ from statestore.engines.postgres.lexemes import query_of, wanted_in_line
 from statestore.engines.postgres.places import fitted, is_storable
 from statestore.engines.postgres.reading import text_of
 from statestore.engines.postgres.statements import SQL
+from statestore.engines.postgres.transactions import ONE_STATE, transaction
 from statestore.errors import InvalidCursor
 from statestore.searching import TITLE, TITLE_SEQ, snippet_of, text_to_index
 from statestore.stored import SearchHit
 
 _NOTHING = Pending([], {}, [], is_all=True)
+
+_log: Final = logging.getLogger(__name__)
 
 
 class Place(NamedTuple):
@@ -69,28 +73,42 @@ async def search(connection: Connection, query: SearchQuery, pending: Pending = 
         [session_id for session_id, _, _ in pending.titles],
         *(zip(*pending.words, strict=True) if pending.words else [()] * 5),
     )
-    return [_hit(row, query) for row in rows]
+    return [hit for hit in (_hit(row, query) for row in rows) if hit is not None]
 
 
 async def search_only(connection: Connection, query: SearchQuery) -> list[SearchHit]:
-    """The same without writing: what the index does not have yet is sent along with the query."""
+    """The same without writing: what the index does not have yet is sent along with the query.
+
+    All of it is of one state of the database. Otherwise what another store indexes meanwhile would be found twice.
+    """
+    async with transaction(connection, ONE_STATE):
+        return await search(connection, query, await _pending(connection))
+
+
+async def _pending(connection: Connection) -> Pending:
+    """What the index does not have yet of any session."""
     state = await state_of(connection)
     if state.is_complete:
-        return await search(connection, query)
+        return _NOTHING
     if state.is_usable and state.swept is None:
         rows = await connection.fetch(SQL["changes_to_index"], state.change, INT_MAX)
         ids = {session_id for _, session_id, _ in rows}
     else:
         ids = {session_id for (session_id,) in await connection.fetch(SQL["sessions_to_index"], "", INT_MAX)}
-    return await search(connection, query, await pending_of(connection, list(ids)))
+    return await pending_of(connection, list(ids))
 
 
-def _hit(row: Row, query: SearchQuery) -> SearchHit:
+def _hit(row: Row, query: SearchQuery) -> SearchHit | None:
     session_id, seq, score, user_id, title, column, content = row
-    if seq == TITLE_SEQ:
-        kind, text = TITLE, content.decode()
-    else:
-        kind, text = kind_in(column, content), text_to_index(kind_of_column(column), content)
+    try:
+        if seq == TITLE_SEQ:
+            kind, text = TITLE, content.decode()
+        else:
+            kind, text = kind_in(column, content), text_to_index(kind_of_column(column), content)
+        title = text_of(title)
+    except UnicodeDecodeError as error:
+        _log.warning("session %s is left out of the hits: %s", session_id, error)
+        return None
     snippet = snippet_of(text, query.terms)
     cursor = Place(score, seq, session_id).cursor
-    return SearchHit(session_id, seq or None, kind, snippet.text, snippet.marks, user_id, text_of(title), cursor)
+    return SearchHit(session_id, seq or None, kind, snippet.text, snippet.marks, user_id, title, cursor)

@@ -6,11 +6,12 @@ session by session. Doing something twice does no harm: so what may be incomplet
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from statestore.engines.columns import INT_MAX, kind_of_column
-from statestore.engines.postgres.driver import Connection
+from statestore.engines.postgres.driver import Connection, Row
 from statestore.engines.postgres.lexemes import indexed_form
 from statestore.engines.postgres.statements import SQL
 from statestore.engines.postgres.transactions import transaction
@@ -20,7 +21,11 @@ from statestore.searching import RULES, TITLE_SEQ, text_to_index
 RECORDS_A_STEP: Final = 1000
 SESSIONS_A_STEP: Final = 1000
 CHANGES_A_STEP: Final = 5000
-BYTES_A_STEP: Final = 16_000_000
+BYTES_A_STEP: Final = 1_000_000
+"""A step has the time of a call, however short that is; only a single record may be more than this."""
+
+LITTLE: Final = 20_000
+"""How many bytes are cut into words in the event loop itself; more would hold everybody up."""
 
 
 class State(NamedTuple):
@@ -75,15 +80,22 @@ async def pending_of(
     """What the index does not have yet of some sessions; at most so many records, and about so many bytes."""
     titles = [(row[0], row[1], row[2]) for row in await connection.fetch(SQL["titles_to_index"], ids)]
     found = await connection.fetch(SQL["records_to_index"], ids, records, size)
-    words: list[Words] = []
-    reached: dict[str, tuple[int, int]] = {}
-    for session_id, number, seq, column, body in found:
-        words += _words(session_id, number, seq, text_to_index(kind_of_column(column), body))
-        reached[session_id] = (number, seq)
-    for session_id, number, title in titles:
-        words += _words(session_id, number, TITLE_SEQ, (title or b"").decode())
+    reached = {session_id: (number, seq) for session_id, number, seq, _, _ in found}
     total = sum(len(row[4]) for row in found)
+    if total + sum(len(title or b"") for _, _, title in titles) > LITTLE:
+        words = await asyncio.to_thread(_words_of, found, titles)
+    else:
+        words = _words_of(found, titles)
     return Pending(words, reached, titles, is_all=len(found) < records and total < size)
+
+
+def _words_of(records: Sequence[Row], titles: Sequence[tuple[str, int, bytes | None]]) -> list[Words]:
+    words: list[Words] = []
+    for session_id, number, seq, column, body in records:
+        words += _words(session_id, number, seq, text_to_index(kind_of_column(column), body))
+    for session_id, number, title in titles:
+        words += _words(session_id, number, TITLE_SEQ, (title or b"").decode(errors="replace"))
+    return words
 
 
 def _words(session_id: str, number: int, seq: int, text: str) -> Iterable[Words]:

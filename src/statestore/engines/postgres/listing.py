@@ -55,13 +55,13 @@ async def count_sessions(connection: Connection, query: SessionQuery) -> int:
 
 
 def _summary(row: Row) -> SessionSummary | None:
-    values: list[Any] = [text_of(value) if isinstance(value, bytes) else value for value in row]
-    summary = SessionSummary(*values)
     try:
+        values: list[Any] = [text_of(value) if isinstance(value, bytes) else value for value in row]
+        summary = SessionSummary(*values)
         nanoseconds(summary.created_text)
         nanoseconds(summary.updated_text)
-    except InvalidValue as error:
-        _log.warning("session %s is left out of the listing: %s", summary.id, error)
+    except (InvalidValue, UnicodeDecodeError) as error:
+        _log.warning("session %s is left out of the listing: %s", row[0], error)
         return None
     return summary
 

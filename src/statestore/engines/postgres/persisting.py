@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from statestore.engines.postgres.driver import Connection
-from statestore.engines.postgres.failures import explained, is_passing, is_too_late, met_another
+from statestore.engines.postgres.failures import explained, is_passing, is_too_late, may_have_happened, met_another
 from statestore.engines.postgres.pool import Pool
+from statestore.errors import StoreUnavailable
 
 T = TypeVar("T")
 
@@ -45,18 +46,27 @@ class Persistence:
         self._url = url
         self._timeout = timeout
 
+    def end_of_call(self) -> float:
+        """When a call that begins now has to be over, by the loop's clock."""
+        return asyncio.get_running_loop().time() + self._timeout
+
     async def run(
         self,
         work: Callable[[Connection, Attempt], Awaitable[T]],
         *,
         may_pass: Callable[[BaseException], bool] = is_passing,
+        end: float | None = None,
     ) -> T:
-        """What some work gives back. It may be done several times, and must not mind."""
+        """What some work gives back. It may be done several times, and must not mind.
+
+        It has the time of a call, or until ``end`` by the loop's clock if its call began earlier.
+        """
         clock = asyncio.get_running_loop().time
-        end = clock() + self._timeout
+        end = self.end_of_call() if end is None else end
         deadline = end - min(self._timeout * MARGIN, LONGEST_MARGIN)
         number, pause = 0, SHORTEST_PAUSE
         earlier: Exception | None = None
+        unknown: Exception | None = None
         while True:
             number += 1
             left = max(end - clock(), 0.001)
@@ -67,6 +77,11 @@ class Persistence:
                         return await work(connection, Attempt(number, deadline, limit, self._timeout))
             except Exception as error:
                 reason = error.__cause__ or error
+                if may_have_happened(reason):
+                    unknown = unknown or error
+                elif unknown is not None:  # what is said of this attempt does not tell what became of that one
+                    error = StoreUnavailable(f"{unknown}; then: {reason}")
+                    error.__cause__ = unknown.__cause__
                 if (isinstance(reason, TimeoutError) or is_too_late(reason)) and earlier is not None:
                     error = earlier  # tells more than that there was no time left
                 if not may_pass(reason) or clock() + pause >= (deadline if met_another(reason) else end):

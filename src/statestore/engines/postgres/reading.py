@@ -47,9 +47,13 @@ def _stored(session_id: str, header: Row, rows: Sequence[Row]) -> StoredSession:
     metadata = b"{}" if joined is None else b"{%b}" % joined
     user_id, created, updated = header["texts"]
     _check_texts(session_id, created, updated, metadata)
+    try:
+        texts = [text_of(field) for field in fields]
+    except UnicodeDecodeError as error:
+        raise CorruptSession(f"session {session_id} has a field that is not UTF-8: check() tells which") from error
     return StoredSession(
         id=session_id,
-        fields=SessionFields(user_id, created, updated, *map(text_of, fields)),
+        fields=SessionFields(user_id, created, updated, *texts),
         records=_records(session_id, rows),
         version=header["key"],
         next_seq=next_seq,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -14,6 +15,9 @@ from statestore.engines.postgres.failures import NoneTakesWrites, is_about_all_s
 
 PATIENCE: Final = 5.0
 """Seconds for one server to answer while there are others to ask."""
+
+FILES: Final = ("sslrootcert", "sslcert", "sslkey")
+"""The options that name a file."""
 
 
 class Address(Struct, frozen=True):
@@ -90,17 +94,26 @@ class Servers:
         options: dict[str, Any] = {}
         if login.tls:
             options["dsn"] = f"postgresql://?{urlencode(login.tls)}"  # nothing else takes these; it holds no secret
-        async with asyncio.timeout(seconds):
-            return await self._driver.connect(
-                host=address.host,
-                port=address.port,
-                user=login.user,
-                password=login.password,
-                database=login.database,
-                timeout=seconds,
-                server_settings=self._settings,
-                **options,
-            )
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._driver.connect(
+                    host=address.host,
+                    port=address.port,
+                    user=login.user,
+                    password=login.password,
+                    database=login.database,
+                    timeout=seconds,
+                    server_settings=self._settings,
+                    **options,
+                )
+        except FileNotFoundError as error:
+            raise _with_names(error, login.tls) from None
+
+
+def _with_names(error: FileNotFoundError, tls: Mapping[str, str]) -> FileNotFoundError:
+    """The same with the names of the files that are missing, if they are those that a URL asks for."""
+    missing = [f"{name}={tls[name]}" for name in FILES if name in tls and not os.path.exists(tls[name])]
+    return FileNotFoundError(error.errno, error.strerror, ", ".join(missing)) if missing else error
 
 
 def _is_standby(connection: Connection) -> bool:

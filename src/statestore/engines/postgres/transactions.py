@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Final
 
 from statestore.engines.postgres.driver import Connection
+
+ONE_STATE: Final = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+"""The kind of a transaction that only reads, and in which every statement sees the same."""
 
 
 @asynccontextmanager

@@ -74,7 +74,7 @@ def parse(rest: str) -> Target:
 
 
 def _asked(query: str) -> dict[str, str]:
-    asked = dict(parse_qsl(query, keep_blank_values=True))
+    asked = dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True))  # as libpq: + is no space
     known = (*_OURS, *_TLS, "host", "port", "user", "password")
     for name in asked:
         if name not in known:
@@ -140,5 +140,5 @@ def _shown(login: Login, addresses: tuple[Address, ...], asked: dict[str, str]) 
         hosts = ""
     else:
         hosts = ",".join(map(str, addresses))
-    query = f"?{urlencode(rest, safe='/,')}" if rest else ""
+    query = f"?{urlencode(rest, safe='/,', quote_via=quote)}" if rest else ""
     return f"postgresql://{user}{hosts}/{quote(login.database or '', safe='')}{query}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, cast
 from uuid import uuid4
@@ -19,12 +20,19 @@ from statestore.engines.postgres.batches import (
     check_numbers,
     new_version,
     numbering_of,
+    places_of,
     plain_arguments,
     size_of,
 )
 from statestore.engines.postgres.clocks import ServerClocks
 from statestore.engines.postgres.driver import Connection
-from statestore.engines.postgres.failures import is_too_late
+from statestore.engines.postgres.failures import (
+    is_about_one_batch,
+    is_locked,
+    is_passing,
+    is_passing_but_for_locks,
+    is_too_late,
+)
 from statestore.engines.postgres.persisting import Attempt, Persistence
 from statestore.engines.postgres.statements import SQL
 from statestore.errors import StateStoreError, StoreUnavailable
@@ -34,35 +42,56 @@ Result = list[Outcome] | Exception
 PORTION: Final = 16_000_000
 """How many bytes go into one statement, about; a batch that is larger goes alone."""
 
+BRIEFLY: Final = " WHERE set_config('statestore.longest_wait', '500', true) IS NOT NULL"
+"""At the end of a statement: it gives up when it has waited for a lock for half a second."""
+
 _decode_told = msgspec.json.Decoder(list[list[Any]]).decode
 
 
-class Writer:
-    """Makes batches."""
+class Locked(Exception):
+    """Somebody else has locked what a batch names, and it was not waited for: nothing was written."""
 
-    def __init__(self, persistence: Persistence) -> None:
+
+class Writer:
+    """Makes batches. Of those that somebody else has locked, so many wait at the same time."""
+
+    def __init__(self, persistence: Persistence, *, waiting: int) -> None:
         self._persistence = persistence
         self._clocks = ServerClocks()
+        self._room = asyncio.Semaphore(waiting)
 
     async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
-        """Make each batch wholly or not at all, as if in this order; its outcomes, or why it was not made."""
+        """Make each batch wholly or not at all, as if in this order; its outcomes, or why it was not made.
+
+        `Locked` is for `commit_locked`: so one locked session does not hold up who shares a group with it.
+        """
         results: dict[int, Result] = {}
-        sound: list[int] = []
+        sizes: dict[int, int] = {}
         for index, batch in enumerate(batches):
             try:
                 check_batch(batch)
                 check_numbers(batch)
-            except StateStoreError as error:
-                results[index] = error
-            else:
                 if batch:
-                    sound.append(index)
+                    sizes[index] = size_of(batch)
                 else:
                     results[index] = []
-        for portion in _portions(sound, batches):
+            except StateStoreError as error:
+                results[index] = error
+        for portion in _portions(sizes):
             made = await self._make_together([batches[index] for index in portion])
             results.update(zip(portion, made, strict=True))
         return [results[index] for index in range(len(batches))]
+
+    async def commit_locked(self, batches: Sequence[Batch], end: float) -> list[Result]:
+        """Make batches one after the other, waiting for locks until ``end`` by the loop's clock."""
+        results: list[Result] = []
+        for batch in batches:
+            try:
+                async with self._room:
+                    results += await self._make([batch], end=end)
+            except StateStoreError as error:
+                results.append(error)
+        return results
 
     async def _make_together(self, batches: Sequence[Batch]) -> list[Result]:
         try:
@@ -71,46 +100,60 @@ class Writer:
             if not isinstance(error, StateStoreError):
                 raise
             if len(batches) == 1:
-                return [error]
-            if isinstance(error, StoreUnavailable) and _is_out_of_reach(error):
-                return [error] * len(batches)  # no server: none of them fares better alone
+                return [Locked() if is_locked(error.__cause__) else error]
+            if isinstance(error, StoreUnavailable) and not is_about_one_batch(error.__cause__):
+                return [error] * len(batches)  # no server: none of them fares better alone, and they may be made
         results: list[Result] = []
-        for batch in batches:  # one of them cannot be stored: which one, each finds out by itself
-            results += await self._make_together([batch])
+        locked: set[tuple[str, str]] = set()
+        for batch in batches:  # one of them cannot be made: which one, each finds out by itself
+            places = places_of(batch)
+            result = Locked() if locked & places else (await self._make_together([batch]))[0]
+            if isinstance(result, Locked):
+                locked |= places  # and later batches stay behind it
+            results.append(result)
         return results
 
-    async def _make(self, batches: Sequence[Batch]) -> list[Result]:
-        """Make batches in one transaction, exactly once, however often the connection is lost on the way."""
+    async def _make(self, batches: Sequence[Batch], *, end: float | None = None) -> list[Result]:
+        """Make batches in one transaction, exactly once, however often the connection is lost on the way.
+
+        Locks are waited for until ``end`` if there is one, and else briefly; but not briefly any more once an attempt
+        may have happened, since it is only under its token that it can be made again.
+        """
         token = uuid4()
         changes = list(chain.from_iterable(batches))
         versions = [new_version() for _ in changes]
-        if are_plain(batches):
+        is_plain = are_plain(batches)
+        if is_plain:
             appends = cast("list[ChangeSession]", changes)
             statement, values = SQL["append_to_sessions"], plain_arguments(appends, versions)
         else:
             statement, values = SQL["make_batches"], arguments(batches, iter(versions))
+        at_first = statement if end is not None else statement + BRIEFLY
 
         async def make(connection: Connection, attempt: Attempt) -> str:
             deadline = await self._clocks.at(connection, attempt.deadline)
+            is_retry = attempt.number > 1
             try:
-                return await connection.fetchval(statement, token, attempt.number > 1, deadline, *values)
+                return await connection.fetchval(
+                    statement if is_retry else at_first, token, is_retry, deadline, *values
+                )
             except Exception as error:
                 if is_too_late(error):
                     self._clocks.forget(connection)
                 raise
 
-        told = _decode_told(await self._persistence.run(make))
-        if statement is SQL["append_to_sessions"]:
+        may_pass = is_passing_but_for_locks if end is None else is_passing
+        told = _decode_told(await self._persistence.run(make, may_pass=may_pass, end=end))
+        if is_plain:
             told = [[reason is None, reason, before, first, None, 0] for reason, before, first in told]
         return list(_results(batches, versions, told))
 
 
-def _portions(indexes: Sequence[int], batches: Sequence[Batch]) -> Iterator[list[int]]:
-    """The same in runs that do not carry too much at once."""
+def _portions(sizes: Mapping[int, int]) -> Iterator[list[int]]:
+    """Batches of these sizes in runs that do not carry too much at once."""
     portion: list[int] = []
     room = PORTION
-    for index in indexes:
-        size = size_of(batches[index])
+    for index, size in sizes.items():
         if portion and size > room:
             yield portion
             portion, room = [], PORTION
@@ -118,11 +161,6 @@ def _portions(indexes: Sequence[int], batches: Sequence[Batch]) -> Iterator[list
         room -= size
     if portion:
         yield portion
-
-
-def _is_out_of_reach(error: StoreUnavailable) -> bool:
-    """Whether the server did not answer at all."""
-    return not (getattr(error.__cause__, "sqlstate", None) or "").startswith(("22", "23", "42", "53", "54"))
 
 
 def _results(batches: Sequence[Batch], versions: Sequence[str], told: Sequence[list[Any]]) -> Iterator[Result]:
