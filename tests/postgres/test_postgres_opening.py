@@ -187,6 +187,14 @@ def test_a_server_that_is_silent_is_given_up_in_time() -> None:
         assert time.monotonic() - start < 4
 
 
+def test_a_store_is_the_same_however_long_one_waits_for_it(url: str, store: StateStore) -> None:
+    session = store.get_or_create_session("alice", "s")
+    with StateStore.open(url.replace("timeout=20", "timeout=30") + "&connections=2") as patient:
+        session.add_user_message("through another door")
+        patient.save_session(session)
+        assert patient.url == store.url
+
+
 def test_a_lock_that_is_held_too_long_is_told_in_time(url: str, store: StateStore) -> None:
     store.get_or_create_session("alice", "s")
     impatient = url.replace("timeout=20", "timeout=2")

@@ -134,7 +134,7 @@ def _options(asked: dict[str, str]) -> dict[str, Any]:
 
 def _shown(login: Login, addresses: tuple[Address, ...], asked: dict[str, str]) -> str:
     user = f"{quote(login.user, safe='')}@" if login.user else ""
-    rest = {name: value for name, value in asked.items() if name in _OURS}
+    rest = {"schema": asked["schema"]} if "schema" in asked else {}  # how one waits makes it no other store
     if any(address.is_socket for address in addresses):
         rest = {"host": ",".join(address.host for address in addresses), "port": str(addresses[0].port), **rest}
         hosts = ""

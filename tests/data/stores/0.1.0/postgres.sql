@@ -157,13 +157,16 @@ BEGIN
     END IF;
 END $$;
 
--- The same, and wait for locks no longer than until then.
+-- The same, and wait for locks no longer than until then, nor longer than `statestore.longest_wait` milliseconds if that
+-- is set.
 CREATE FUNCTION hurry(p_deadline double precision) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_longest_wait integer := coalesce(nullif(current_setting('statestore.longest_wait', true), ''), '2000000000');
 BEGIN
     PERFORM check_in_time(p_deadline);
     IF p_deadline IS NOT NULL THEN
-        PERFORM set_config('lock_timeout', least(greatest(
-            ceil((p_deadline - extract(epoch FROM clock_timestamp())) * 1000), 1), 2000000000)::integer::text, true);
+        PERFORM set_config('lock_timeout', least(v_longest_wait, greatest(
+            ceil((p_deadline - extract(epoch FROM clock_timestamp())) * 1000), 1))::integer::text, true);
     END IF;
 END $$;
 
@@ -356,10 +359,17 @@ BEGIN
     PERFORM pg_advisory_xact_lock('store'::regclass::oid::integer, name) FROM unnest(p_locks) AS name;
     IF cardinality(p_what) > 1 THEN
         PERFORM 1 FROM sessions WHERE id = ANY (p_id) ORDER BY id FOR UPDATE;
-        PERFORM 1 FROM documents
-        WHERE (category, name, kind) IN (SELECT * FROM unnest(p_id, p_name, p_kind))
-            OR category IN (SELECT id FROM unnest(p_what, p_id) AS named (what, id) WHERE what = 4)
-        ORDER BY category, name, kind FOR UPDATE;
+        FOR r IN -- one by one, by the primary key: a condition on all of them at once would look at the whole table
+            SELECT asked.id AS category, asked.name, asked.kind
+            FROM unnest(p_what, p_id, p_name, p_kind) AS asked (what, id, name, kind) WHERE asked.what IN (2, 3)
+            UNION
+            SELECT there.category, there.name, there.kind
+            FROM unnest(p_what, p_id) AS asked (what, id) JOIN documents AS there ON there.category = asked.id
+            WHERE asked.what = 4 AND 4 = ANY (p_what) -- the latter is known before it looks at any document
+            ORDER BY category, name, kind
+        LOOP
+            PERFORM 1 FROM documents WHERE category = r.category AND name = r.name AND kind = r.kind FOR UPDATE;
+        END LOOP;
     END IF;
 
     -- Elements are taken from the arrays one by one, which takes no time; a slice would copy a whole array each time.
@@ -580,7 +590,8 @@ BEGIN
     RETURN v_result;
 END $$;
 
--- Forget what nobody needs any more: outcomes after an hour, and all but the last changes.
+-- Forget what nobody needs any more: outcomes after an hour, and all but the last changes. But none is forgotten below
+-- which one may still turn up (see the query `horizon`): whoever watches or indexes would never hear of that one.
 CREATE FUNCTION tidy_up(p_changes_kept bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_last bigint;
@@ -589,7 +600,20 @@ BEGIN
         RETURN; -- somebody else is at it
     END IF;
     DELETE FROM tokens WHERE made < now() - interval '1 hour';
-    SELECT max(change) - p_changes_kept INTO v_last FROM changes;
+    WITH settled AS (
+        SELECT coalesce((
+            SELECT change FROM changes
+            WHERE age(xmin) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)
+            ORDER BY change DESC LIMIT 1
+        ), forgotten) AS change FROM store
+    ), later AS (
+        SELECT change, row_number() OVER (ORDER BY change) AS place
+        FROM changes WHERE change > (SELECT change FROM settled)
+    )
+    SELECT least(
+        (SELECT max(change) FROM changes) - p_changes_kept,
+        coalesce((SELECT max(later.change) FROM later WHERE later.change = settled.change + place), settled.change)
+    ) INTO v_last FROM settled;
     IF v_last > (SELECT forgotten FROM store) THEN
         DELETE FROM changes WHERE change <= v_last;
         UPDATE store SET forgotten = v_last;
