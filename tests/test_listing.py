@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from statestore import Session, StateStore, UserMessage
+from statestore.engines.files import seen
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -154,3 +159,24 @@ def test_a_session_exists_or_not(store: StateStore) -> None:
     assert store.session_exists("s") is False
     store.save_session(Session("alice", "s"))
     assert store.session_exists("s") is True
+
+
+def test_a_session_that_is_deleted_and_made_anew_while_the_files_are_scanned_is_listed_as_it_is(
+    files_store: StateStore, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files_store.save_session(Session("alice", "s"))
+    assert [summary.user_id for summary in files_store.list_sessions()] == ["alice"]
+    with StateStore.open(directory) as other:
+        scan, scans = os.scandir, itertools.count()
+
+        def scan_beside_another(place: Any) -> Any:
+            number = next(scans)
+            if number == 1:
+                other.save_session(Session("bob", "s"))
+            found = scan(place)
+            if number == 0:
+                other.delete_session("s")  # whether its name was seen or not, it is not there when it is looked at
+            return found
+
+        monkeypatch.setattr(seen, "os", SimpleNamespace(scandir=scan_beside_another))
+        assert [summary.user_id for summary in files_store.list_sessions()] == ["bob"]

@@ -30,18 +30,17 @@ class Entry(Struct, frozen=True, array_like=True, gc=False):
 def differences(directory: int, entries: Mapping[str, Entry]) -> tuple[list[str], set[str]]:
     """The session files that may not be as the index has them, and those that are gone."""
     suspects: list[str] = []
-    known = 0
+    seen: set[str] = set()
     with os.scandir(directory) as scan:
         for found in scan:
             session_id = found.name[:-5]
             entry = entries.get(session_id)
             if entry is not None and found.name.endswith(SUFFIX):
-                known += 1
                 try:
                     status = found.stat(follow_symlinks=False)
                 except FileNotFoundError:
-                    known -= 1  # deleted between the scan and the look at it
-                    continue
+                    continue  # deleted between the scan and the look at it
+                seen.add(session_id)
                 if (
                     entry.mtime_ns == status.st_mtime_ns
                     and entry.size == status.st_size
@@ -51,7 +50,9 @@ def differences(directory: int, entries: Mapping[str, Entry]) -> tuple[list[str]
                     continue
             if found.name.endswith(SUFFIX):
                 suspects.append(session_id)
-    if known == len(entries):
+    if len(seen) == len(entries):
         return suspects, set()
     with os.scandir(directory) as scan:
-        return suspects, entries.keys() - {found.name[:-5] for found in scan if found.name.endswith(SUFFIX)}
+        present = {found.name[:-5] for found in scan if found.name.endswith(SUFFIX)}
+    came_back = (entries.keys() & present) - seen  # deleted and made anew meanwhile, or moved while it was scanned
+    return [*suspects, *came_back], entries.keys() - present
