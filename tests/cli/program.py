@@ -49,8 +49,13 @@ def command(*arguments: str) -> list[str]:
 
 def run(place: Path, *arguments: str, **changes: str) -> Done:
     """What the program prints into pipes, and how it ends."""
+    return run_process(place, command(*arguments), **changes)
+
+
+def run_process(place: Path, arguments: list[str], **changes: str) -> Done:
+    """The same of any process."""
     return subprocess.run(
-        command(*arguments),
+        arguments,
         cwd=place,
         env=environment(**changes),
         stdin=subprocess.DEVNULL,

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 
-from program import environment, run
-
-from children import PATIENCE
+from program import run, run_process
 
 DELETED_MEANWHILE = """
 import sys
@@ -62,15 +59,7 @@ def test_tail_leaves_out_a_damaged_session_and_says_so(here: Path) -> None:
 
 
 def test_tail_leaves_out_a_session_that_is_deleted_meanwhile(here: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", DELETED_MEANWHILE],
-        cwd=here,
-        env=environment(),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = run_process(here, [sys.executable, "-c", DELETED_MEANWHILE])
     assert done.returncode == 0
     assert "One long id" in done.stdout
     assert "warning: session trip is left out" in done.stderr

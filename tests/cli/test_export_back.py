@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from program import command, environment, lines_of, refused
+from program import command, environment, lines_of, refused, run_process
 
 from children import PATIENCE
 
@@ -40,14 +40,6 @@ def test_no_store_is_made_for_what_is_no_export(tmp_path: Path, text: bytes, rea
 
 def test_a_pipe_that_has_a_name_is_read_from_its_beginning(here: Path) -> None:
     text = '"$@" --store o.db import <("$@" export)'
-    done = subprocess.run(
-        ["bash", "-c", text, "-", *command()],
-        cwd=here,
-        env=environment(),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = run_process(here, ["bash", "-c", text, "-", *command()])
     assert (done.returncode, done.stdout) == (0, "7 imported\n")
     assert lines_of(here, "--store", "o.db", "export") == lines_of(here, "export")

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from program import STYLE, Terminal, command, environment, lines_of, refused, run, screen
+from program import STYLE, Terminal, command, environment, lines_of, refused, run, run_process, screen
 
 from children import PATIENCE
 from statestore import Session, StateStore
@@ -102,15 +102,8 @@ def test_an_export_that_is_interrupted_leaves_what_was_there_and_no_half(tmp_pat
 
 
 def test_an_export_into_a_closed_pipe_ends_silently(here: Path) -> None:
-    done = subprocess.run(
-        ["bash", "-c", '"$@" | head -c 10; echo " ${PIPESTATUS[0]}"', "-", *command("export", "-f", "html")],
-        cwd=here,
-        env=environment(),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        check=False,
-    )
+    text = '"$@" | head -c 10; echo " ${PIPESTATUS[0]}"'
+    done = run_process(here, ["bash", "-c", text, "-", *command("export", "-f", "html")])
     assert (done.stdout.strip().split()[-1], done.stderr) in (("141", ""), ("0", ""))
 
 

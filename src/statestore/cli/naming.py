@@ -24,10 +24,7 @@ def find_session(store: StateStore, typed: str) -> SessionSummary:
 
     Ends the command if there is none (it suggests the nearest), or if there are several (it lists them).
     """
-    candidates = _beginning_so(store, typed)
-    if candidates and candidates[0].id == typed:
-        return candidates[0]
-    store.load_session(typed, last=1)  # one that cannot be read is in no listing, and says so here
+    candidates = _meant(store, typed)
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
@@ -45,10 +42,9 @@ def find_whole_session(store: StateStore, typed: str) -> SessionSummary:
 
     Ends the command if there is none, and tells which may have been meant.
     """
-    candidates = _beginning_so(store, typed)
+    candidates = _meant(store, typed)
     if candidates and candidates[0].id == typed:
         return candidates[0]
-    store.load_session(typed, last=1)  # one that cannot be read is in no listing, and says so here
     raise _not_there(typed, candidates[:_SHOWN] or _nearest(store, typed))
 
 
@@ -75,6 +71,15 @@ def _just_before(text: str) -> str:
     if 0xD800 <= code <= 0xDFFF:  # no text holds these
         code = 0xD7FF
     return f"{text[:-1]}{chr(code)}\U0010ffff"
+
+
+def _meant(store: StateStore, typed: str) -> list[SessionSummary]:
+    """The session with this very id, and it alone, or else those whose ids begin so."""
+    candidates = _beginning_so(store, typed)
+    if candidates and candidates[0].id == typed:
+        return candidates[:1]
+    store.load_session(typed, last=1)  # one that cannot be read is in no listing, and says so here
+    return candidates
 
 
 def _beginning_so(store: StateStore, typed: str) -> list[SessionSummary]:
