@@ -279,7 +279,10 @@ class _ArrayCodec(Generic[R]):
 
     def decode_pieces(self, pieces: Sequence[bytes]) -> list[R]:
         """The records of several pieces."""
-        return [record for piece in pieces for record in self.decode(memoryview(b"[%b]" % piece))]
+        records: list[R] = []
+        for piece in pieces:
+            records += self.decode(memoryview(b"[%b]" % piece))
+        return records
 
     def verbatim(self, body: bytes) -> R:
         """The record that a text of ours tells, with more fields than its own."""

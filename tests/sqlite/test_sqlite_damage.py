@@ -457,3 +457,16 @@ def test_check_finds_nothing_in_a_sound_store_and_changes_nothing(furnished: Pat
         assert store.check() == []
         assert said(store, "session-1") == ["question 0 ", "answer 0 ferry", "{'turn': 0}", "keyed"]
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("read", [StateStore.load_session, StateStore.timeline], ids=["load_session", "timeline"])
+def test_who_reads_a_session_with_a_record_missing_is_told_how_many_there_are(
+    tmp_path: Path, read: Callable[[StateStore, str], object]
+) -> None:
+    with StateStore.open(tmp_path / "state.db") as store:
+        store.save_session(Session("alice", "one"))
+        store.append("one", UserMessage("first"), AgentResponse("yes"), UserMessage("second"), AgentResponse("no"))
+        with raw(tmp_path / "state.db") as connection:
+            connection.execute("DELETE FROM records WHERE body LIKE '%second%'")
+        with pytest.raises(CorruptSession, match=r"session one .* \[1, 2, 0\] messages, .* of \[2, 2, 0\]"):
+            read(store, "one")

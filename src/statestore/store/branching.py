@@ -11,7 +11,7 @@ from statestore.labels import labels_in, opening_of
 from statestore.records import USER, decode_body
 from statestore.session import Session
 from statestore.store.failures import explained, not_found
-from statestore.store.reading import entry_of, understanding
+from statestore.store.reading import entries_of, understanding
 from statestore.store.writing import MAX_ATTEMPTS, SessionWriter
 from statestore.stored import StoredRecord, StoredSession
 from statestore.timeline import TimelineEntry
@@ -54,7 +54,7 @@ class SessionBrancher(SessionWriter):
             if stored is None:
                 raise not_found(session_id)
             with understanding(stored.id):
-                removed = [entry_of(record) for record in stored.records.in_order()]
+                removed = entries_of(stored.records)
             if not removed:
                 return []
             is_mute = stored.message_count == sum(entry.kind == USER for entry in removed)

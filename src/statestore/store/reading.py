@@ -14,14 +14,14 @@ from statestore.errors import CorruptSession, InvalidValue
 from statestore.host import Host
 from statestore.jsontext import check_text
 from statestore.names import check_session_id
-from statestore.records import decode_body
+from statestore.records import latest_moment
 from statestore.session import Session, session_of
 from statestore.store.committing import Committing
 from statestore.store.decoding import decoded_as
 from statestore.store.failures import not_found
 from statestore.store.logs import log
-from statestore.stored import Cursor, SessionSummary, StoredRecord, StoredSession
-from statestore.timeline import TimelineEntry
+from statestore.stored import Cursor, Records, SessionSummary, StoredSession
+from statestore.timeline import Column, TimelineEntry, in_order
 from statestore.timestamps import nanoseconds, text_of
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class SessionReader(Committing):
         if stored is None:
             raise not_found(session_id)
         with understanding(stored.id):
-            return [entry_of(record) for record in stored.records.in_order()]
+            return entries_of(stored.records)
 
     async def timeline_as(
         self,
@@ -183,9 +183,12 @@ def understanding(session_id: str) -> Generator[None]:
         raise CorruptSession(f"session {session_id} cannot be read: {error}") from error
 
 
-def entry_of(record: StoredRecord) -> TimelineEntry:
-    """A stored record with its place."""
-    return TimelineEntry(record.seq, record.kind, decode_body(record.kind, record.body))
+def entries_of(records: Records) -> list[TimelineEntry]:
+    """Stored records, each with its place, as they follow each other."""
+    decoded, numbers = records.decoded(), records.numbering
+    latest_moment(*decoded)  # raises if one of them tells none
+    seqs = (numbers.users, numbers.agents, numbers.events)
+    return in_order([Column(column, column, found) for column, found in zip(decoded, seqs, strict=True)], ())
 
 
 def check_count(name: str, value: int | None) -> int | None:

@@ -98,7 +98,9 @@ FROM sessions WHERE id = ?;
 SELECT metadata, layout FROM extras WHERE number = ?;
 
 -- name: bodies
-SELECT CAST(group_concat(body) AS BLOB) FROM records WHERE place BETWEEN ? AND ? AND kind = ?;
+SELECT CAST(group_concat(body) FILTER (WHERE kind = 0) AS BLOB), CAST(group_concat(body) FILTER (WHERE kind = 1) AS BLOB),
+    CAST(group_concat(body) FILTER (WHERE kind = 2) AS BLOB)
+FROM records WHERE place BETWEEN ? AND ?;
 
 -- name: kinds
 SELECT place, kind FROM records WHERE place BETWEEN ? AND ?;

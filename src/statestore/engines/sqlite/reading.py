@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
 from itertools import product
 from typing import Final, cast
 
@@ -88,7 +87,7 @@ def _read_exchanges(connection: sqlite3.Connection, first: int, last: int, next_
     ranges = [(start, min(start + PIECE - 1, last)) for start in range(first, first + next_seq, PIECE)]
     keys = _keys(connection, first, last)
     numbering = Numbering(range(1, next_seq, 2), range(2, next_seq, 2), (), keys)
-    return Records.of_pieces(_pieces(connection, ranges, (0, 1)), numbering)
+    return Records.of_pieces(_pieces(connection, ranges), numbering)
 
 
 def _read_records(connection: sqlite3.Connection, first: int, last: int) -> Records | None:
@@ -100,8 +99,7 @@ def _read_records(connection: sqlite3.Connection, first: int, last: int) -> Reco
             return None
         columns[kind].append(seq_of(place))
     ranges = [(piece[0][0], piece[-1][0]) for at in range(0, len(found), PIECE) if (piece := found[at : at + PIECE])]
-    filled = [column for column in (0, 1, 2) if columns[column]]
-    return Records.of_pieces(_pieces(connection, ranges, filled), Numbering(*columns, _keys(connection, first, last)))
+    return Records.of_pieces(_pieces(connection, ranges), Numbering(*columns, _keys(connection, first, last)))
 
 
 def _keys(connection: sqlite3.Connection, first: int, last: int) -> dict[int, str]:
@@ -111,19 +109,10 @@ def _keys(connection: sqlite3.Connection, first: int, last: int) -> dict[int, st
     return dict(connection.execute(SQL["keys"], (number_of(first), seq_of(first), seq_of(last))).fetchall())
 
 
-def _pieces(connection: sqlite3.Connection, ranges: list[tuple[int, int]], columns: Sequence[int]) -> RecordPieces:
-    """The bodies in some ranges of places, kind by kind; of the other kinds there are none."""
-    pieces: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
-    for column in columns:
-        joined = (_joined(connection, *places, column) for places in ranges)
-        pieces[column].extend(piece for piece in joined if piece)
-    return RecordPieces(*pieces)
-
-
-def _joined(connection: sqlite3.Connection, first: int, last: int, column: int) -> bytes | None:
-    """The bodies of one kind in a range of places, joined by SQLite itself."""
-    (joined,) = connection.execute(SQL["bodies"], (first, last, column)).fetchone()
-    return joined
+def _pieces(connection: sqlite3.Connection, ranges: list[tuple[int, int]]) -> RecordPieces:
+    """The bodies in some ranges of places, kind by kind, joined by SQLite itself."""
+    joined = [connection.execute(SQL["bodies"], places).fetchone() for places in ranges]
+    return RecordPieces(*([piece for piece in column if piece] for column in zip(*joined, strict=True)))
 
 
 def get_document(connection: sqlite3.Connection, category: str, name: str, kind: DocumentKind) -> Document | None:
