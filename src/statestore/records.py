@@ -293,13 +293,14 @@ class _ArrayCodec(Generic[R]):
     def _with_bodies(self, array: memoryview) -> list[R]:
         bytes(array).decode()  # what is kept as text must be text
         records = self._verbatim.decode(array)
-        for record, body in zip(records, _raw_items(array), strict=True):
+        for record, body in zip(records, raw_items(array), strict=True):
             force_setattr(record, "body", body)
         return records
 
 
 _TIMESTAMP: Final = operator.attrgetter("timestamp_text")
-_raw_items = msgspec.json.Decoder(list[Raw]).decode
+raw_items = msgspec.json.Decoder(list[Raw]).decode
+"""The elements of a JSON array, each as it stands there."""
 _USERS = _ArrayCodec(UserMessage, _VerbatimUserMessage)
 _AGENTS = _ArrayCodec(AgentResponse, _VerbatimAgentResponse)
 _EVENTS = _ArrayCodec(Event, _VerbatimEvent)
@@ -343,15 +344,16 @@ def decode_body(kind: str, body: bytes) -> Record:
     return records[0]
 
 
-def said_in(kind: str, body: bytes) -> tuple[str, str, str]:
-    """What a record is known by, however another program spelt it: its kind, its moment, and its text."""
+def said_in(kind: str, body: bytes) -> tuple[str, str, str | bytes]:
+    """What a record is known by, however another program spelt it: its kind, its moment, and its text or its data."""
     record = decode_body(kind, body)
-    return kind, record.timestamp_text, getattr(record, "content", "")
+    said = msgspec.json.encode(record.data, order="sorted") if isinstance(record, Event) else record.content
+    return kind, record.timestamp_text, said
 
 
 def bodies_of(array: bytes | memoryview) -> list[bytes]:
     """The elements of a JSON array, each as compact text."""
-    return [compact(bytes(raw)) for raw in _raw_items(array)]
+    return [compact(bytes(raw)) for raw in raw_items(array)]
 
 
 _FIRST_MOMENT: Final = datetime.min.replace(tzinfo=UTC)

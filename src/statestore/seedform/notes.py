@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from heapq import merge
 from typing import Annotated, Final
 
 import msgspec
@@ -81,15 +82,11 @@ def numbering_of(notes: Notes, columns: Columns) -> Numbering:
     covered = fitting_seqs(notes, tuple(map(len, columns)))
     numbers = tuple(list(seqs) for seqs in covered)
     rest = [
-        [nanoseconds(record.timestamp_text) for record in column[len(seqs) :]]
-        for column, seqs in zip(columns, covered, strict=True)
+        [(nanoseconds(record.timestamp_text), index) for record in column[len(seqs) :]]
+        for index, (column, seqs) in enumerate(zip(columns, covered, strict=True))
     ]
-    places = [0, 0, 0]
-    for seq in range(notes.next, notes.next + sum(map(len, rest))):
-        heads = [(rest[c][places[c]], c) for c in range(3) if places[c] < len(rest[c])]
-        column = min(heads)[1]
-        numbers[column].append(seq)
-        places[column] += 1
+    for seq, (_, index) in enumerate(merge(*rest), notes.next):
+        numbers[index].append(seq)
     return Numbering(*numbers, keys=_keys_by_seq(notes, columns, numbers))
 
 

@@ -50,10 +50,8 @@ from statestore.stored import (
     DocumentInfo,
     DocumentKind,
     Problem,
-    Records,
     SearchHit,
     SessionSummary,
-    StoredRecord,
     StoredSession,
 )
 
@@ -165,7 +163,7 @@ class FilesEngine:
             return None
         records = image.text.records
         if after is not None or before is not None or last is not None:
-            records = Records.of(_window(records.in_order(), after, before, last))
+            records = records.window(after, before, last)
         layout = image.layout
         image.text.forget_records()
         return StoredSession(
@@ -283,11 +281,6 @@ class FilesEngine:
                 raise StoreUnavailable(
                     f"{self.url} holds a batch whose writer died: open it once for writing, which finishes the batch"
                 )
-
-
-def _window(records: list[StoredRecord], after: int | None, before: int | None, last: int | None) -> list[StoredRecord]:
-    chosen = [r for r in records if (after is None or r.seq > after) and (before is None or r.seq < before)]
-    return chosen if last is None else chosen[len(chosen) - min(last, len(chosen)) :]
 
 
 def _check_file_names(path: str) -> None:
