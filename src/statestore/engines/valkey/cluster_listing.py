@@ -12,10 +12,10 @@ from typing import Any, Final
 import msgspec
 
 from statestore.engine import SessionQuery
-from statestore.engines.selecting import has_filters, is_selected
+from statestore.engines.selecting import is_selected
 from statestore.engines.valkey.calling import Caller, Command
 from statestore.engines.valkey.keys import PLACE_DIGITS, Keys, place_of
-from statestore.engines.valkey.listing import DAMAGED, bounds_of, index_of, leave_out, summary_of
+from statestore.engines.valkey.listing import DAMAGED, bounds_of, index_of, is_told_by_index, leave_out, summary_of
 from statestore.engines.valkey.planning import Listed
 from statestore.errors import CorruptData
 from statestore.stored import SessionSummary
@@ -78,7 +78,7 @@ async def _walk(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: b
     """The sessions that a query selects, each once, also if it moves meanwhile."""
     index, (start, end) = index_of(keys, query), bounds_of(query)
     beginning = start
-    page = PAGE if query.limit is None or has_filters(query) else min(PAGE, query.limit)
+    page = min(PAGE, query.limit) if query.limit is not None and is_told_by_index(query) else PAGE
     seen: set[str] = set()
     while True:
         entries: list[bytes] = await caller.call("ZRANGEBYLEX", index, start, end, "LIMIT", 0, page)

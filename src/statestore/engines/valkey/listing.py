@@ -46,6 +46,13 @@ def bounds_of(query: SessionQuery, *, is_counting: bool = False) -> tuple[bytes,
     return start, end
 
 
+def is_told_by_index(query: SessionQuery) -> bool:
+    """Whether a query selects everything that its index holds between its bounds."""
+    if query.order == "updated":
+        query = msgspec.structs.replace(query, user_id=None, updated_since_ns=None)
+    return not has_filters(query)
+
+
 def _selection(keys: Keys, query: SessionQuery, page: int, *, may_clean: bool, only_counts: bool) -> bytes:
     """What a page's script is asked for."""
     wanted = (query.user_id, query.project_id, query.parent_session_id)
@@ -69,7 +76,7 @@ async def list_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_
     """The sessions that a query selects."""
     start, end = bounds_of(query)
     left = None if query.limit is None else max(query.limit, 0)
-    is_filtered = has_filters(query)
+    is_filtered = not is_told_by_index(query)
     found: list[SessionSummary] = []
     while left is None or len(found) < left:
         page = PAGE if left is None or is_filtered else min(PAGE, left - len(found))
@@ -86,8 +93,7 @@ async def count_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may
     """How many sessions a query selects, ``limit`` and ``after`` aside."""
     query = msgspec.structs.replace(query, order="updated")
     start, end = bounds_of(query, is_counting=True)
-    only_by_index = query.project_id is None and query.parent_session_id is None and not query.top_level
-    if only_by_index and not await caller.call("HEXISTS", keys.store, "expires"):
+    if is_told_by_index(query) and not await caller.call("HEXISTS", keys.store, "expires"):
         return await caller.call("ZLEXCOUNT", index_of(keys, query), start, end)
     count = 0
     while True:
