@@ -102,6 +102,14 @@ class Records:
             self._arrays = RecordArrays(*(memoryview(joined_array(column)) for column in pieces))
         return self._arrays
 
+    def as_they_lie(self) -> tuple[list[memoryview], list[memoryview], list[memoryview]]:
+        """The records as JSON, the arrays of each kind in as many parts as the engine gave."""
+        if self._pieces is None:
+            users, agents, events = ([array] for array in self.arrays)
+        else:
+            users, agents, events = ([memoryview(b"[%b]" % piece) for piece in column] for column in self._pieces)
+        return users, agents, events
+
     @property
     def numbering(self) -> Numbering:
         """The sequence numbers."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -17,12 +17,11 @@ T = TypeVar("T")
 def decoded_as(records: Records, type: type[T]) -> list[tuple[int, T]]:
     """Every record with its number, in order; raises ``msgspec.DecodeError`` where one is not of that type."""
     decode = _decoder(type).decode
-    numbers, arrays = records.numbering, records.arrays
+    numbers = records.numbering
+    seqs = (numbers.users, numbers.agents, numbers.events)
     found: list[tuple[int, T]] = []
-    columns: Iterable[Any] = zip((numbers.users, numbers.agents, numbers.events), arrays, strict=True)
-    for seqs, array in columns:
-        if seqs:
-            found += zip(seqs, decode(array), strict=True)
+    for column, arrays in zip(seqs, records.as_they_lie(), strict=True):
+        found += zip(column, chain.from_iterable(map(decode, arrays)), strict=True)
     found.sort(key=itemgetter(0))
     return found
 
