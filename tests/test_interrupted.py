@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import threading
@@ -13,10 +14,12 @@ from types import FrameType
 import pytest
 
 import statestore
-from statestore import Session, StateStore, StoreClosed, StoreUnavailable, UserMessage
+from statestore import AsyncStateStore, Session, StateStore, StoreClosed, StoreUnavailable, UserMessage
+from statestore.engine import SessionQuery
 from statestore.engines.memory import MemoryEngine
 from statestore.engines.sqlite.turns import Turnstile
 from statestore.host import PlainHost
+from statestore.stored import SessionSummary
 
 SOURCES = os.path.dirname(statestore.__file__), threading.__file__
 """Whose functions are interrupted: ours, and what Python itself makes of locks."""
@@ -271,6 +274,50 @@ def test_closing_waits_for_a_prune_that_is_about_to_begin(monkeypatch: pytest.Mo
     assert failures == []
     with pytest.raises(StoreClosed):
         store.count_sessions()
+
+
+def test_closing_in_another_loop_waits_for_a_prune_and_goes_on_when_it_is_over() -> None:
+    is_closing = threading.Event()
+
+    class Listing(MemoryEngine):
+        runs_in = "loop"
+
+        async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
+            await asyncio.to_thread(is_closing.wait, PATIENCE)
+            return await super().list_sessions(query)
+
+    async def close(store: AsyncStateStore) -> None:
+        closing = asyncio.create_task(store.close())
+        await asyncio.sleep(0)  # by now it waits
+        assert not closing.done()
+        is_closing.set()
+        await closing
+
+    async def save_and_have_it_closed() -> None:
+        store = await AsyncStateStore.open(Listing())
+        await store.save_session_with_prune(Session("alice", "s"))
+        thread = threading.Thread(target=lambda: asyncio.run(close(store)), daemon=True)
+        thread.start()
+        await asyncio.to_thread(thread.join, PATIENCE)
+        assert not thread.is_alive()
+        with pytest.raises(StoreClosed):
+            await store.count_sessions()
+
+    asyncio.run(save_and_have_it_closed())
+
+
+def test_closing_does_not_wait_for_a_prune_whose_loop_stands_still() -> None:
+    async def save() -> AsyncStateStore:
+        store = await AsyncStateStore.open(MemoryEngine())
+        await store.save_session_with_prune(Session("alice", "s"))
+        return store
+
+    with asyncio.Runner() as runner:
+        store = runner.run(save())
+        thread = threading.Thread(target=lambda: asyncio.run(store.close()), daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
 
 
 def test_a_store_whose_closing_is_interrupted_while_it_waits_is_closed() -> None:

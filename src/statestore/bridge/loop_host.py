@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
 
@@ -81,7 +82,8 @@ class LoopHost(Host):
 
     def __init__(self, engine: Engine) -> None:
         self.engine = cast("Engine", WorkerEngine(engine)) if engine.runs_in == "worker" else engine
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], Future[None]] = {}
+        """What was spawned, each with what tells other loops and threads that it is over."""
 
     def turn(self, session: Session) -> AbstractAsyncContextManager[None]:
         loop = asyncio.get_running_loop()
@@ -91,12 +93,16 @@ class LoopHost(Host):
 
     def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         task = asyncio.create_task(work(), name="statestore-background")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = Future()
+        task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task).set_result(None)
 
     async def drain(self) -> None:
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        spawned = tuple(self._tasks.items())  # another loop may be ending some of them
+        if ends := [asyncio.wrap_future(over) for task, over in spawned if task.get_loop().is_running()]:
+            await asyncio.wait(ends)
 
     async def pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

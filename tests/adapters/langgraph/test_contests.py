@@ -1,19 +1,22 @@
-"""Two processes write to one thread at once, and nothing is lost."""
+"""Many write to one thread at once: nothing is lost, and nothing is stored twice."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
 
 from adapters.contests import WRITES, two_processes
 from adapters.langgraph.graphs import thread
 from adapters.langgraph.writers import put_checkpoints, remember
-from statestore import StateStore, StoreUnavailable
+from hooked import SlowEngine
+from statestore import AsyncStateStore, StateStore, StoreUnavailable
 from statestore.adapters.langgraph import StateStoreSaver, StateStoreStore
 from statestore.engine import Change, Outcome
 from statestore.engines.memory import MemoryEngine
@@ -99,3 +102,38 @@ def test_a_write_that_another_one_takes_along_is_stored_though_that_one_fails(mo
         assert [task for task, _, _ in found.pending_writes or []] == ["first"]
         assert told["first"] is None
         assert isinstance(told["second"], StoreUnavailable)
+
+
+def test_a_checkpoint_that_another_one_took_along_is_stored_once_though_nobody_heard_that_it_was() -> None:
+    async def put(saver: StateStoreSaver, text: str) -> Any:
+        checkpoint: Any = empty_checkpoint() | {
+            "channel_values": {"messages": [HumanMessage(text, id=text)]},
+            "channel_versions": {"messages": 1},
+        }
+        metadata: Any = {"source": "loop", "step": 1, "parents": {}}
+        return await saver.aput(thread(checkpoint_ns=""), checkpoint, metadata, {"messages": 1})
+
+    async def contest() -> None:
+        engine = SlowEngine(MemoryEngine())
+
+        def lose_the_connection(_: Sequence[Change]) -> None:
+            if len(engine.commits) == 2:
+                engine.after = None
+                raise StoreUnavailable("the connection was lost")
+
+        async with AsyncStateStore.open(engine) as store:  # type: ignore[arg-type]
+            saver = StateStoreSaver(store)
+            puts = [asyncio.create_task(put(saver, text)) for text in ("alone", "lost", "taken along")]
+            await engine.is_asked.wait()
+            engine.after = lose_the_connection
+            engine.let_go()
+            alone, lost, taken = await asyncio.gather(*puts, return_exceptions=True)
+            assert isinstance(lost, StoreUnavailable)
+            for config in (alone, taken):
+                assert await saver.aget_tuple(config) is not None
+            session = await store.load_session("t")
+            assert session is not None
+            assert [message.content for message in session.user_messages] == ["alone", "lost", "taken along"]
+            assert [event.kind for event in session.events] == ["checkpoint"] * 3
+
+    asyncio.run(contest())

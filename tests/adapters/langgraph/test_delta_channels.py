@@ -11,10 +11,11 @@ pytest.importorskip("langgraph.channels.delta", reason="langgraph has delta chan
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
-from adapters.langgraph.graphs import thread
+from adapters.langgraph.graphs import Reversing, before_read, put_in_namespace, thread
 from statestore.adapters.langgraph import StateStoreSaver
 
 
@@ -82,3 +83,29 @@ def test_a_conversation_in_a_delta_channel_is_readable(our_saver: StateStoreSave
     assert session is not None
     assert [response.content for response in session.agent_responses] == ["answer 1", "answer 3", "answer 5"]
     assert [message.content for message in session.user_messages] == ["question 0", "question 1", "question 2"]
+
+
+def test_pruning_reads_what_a_channel_is_built_on_whatever_the_serializer(sqlite_url: str) -> None:
+    with StateStoreSaver(sqlite_url, serde=EncryptedSerializer(Reversing())) as saver:
+        graph = graph_of(saver, 3)
+        for number in range(7):
+            graph.invoke({"messages": [HumanMessage(f"question {number}")]}, thread())
+        before = len(list(saver.list(thread())))
+        saver.prune(["t"])
+        assert said(graph) == expected(7)
+        assert len(list(saver.list(thread()))) < before
+
+
+@pytest.mark.parametrize("moment", range(1, 9))
+def test_a_channel_is_rebuilt_though_its_thread_is_pruned_meanwhile(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    with StateStoreSaver(sqlite_url) as reader, StateStoreSaver(sqlite_url) as pruner:
+        graph = graph_of(reader, 1000)
+        for number in range(30):
+            graph.invoke({"messages": [HumanMessage(f"question {number}")]}, thread())
+        for value in ("old", "new"):
+            put_in_namespace(reader, "another", value)
+        reader._threads.clear()
+        before_read(monkeypatch, moment, lambda: pruner.prune(["t"]))
+        assert said(graph) == expected(30)

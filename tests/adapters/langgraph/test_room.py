@@ -19,11 +19,10 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from adapters.langgraph.graphs import chat, say, texts, thread
+from adapters.langgraph.graphs import before_read, chat, put_in_namespace, say, texts, thread
 from statestore import CorruptData, StateStore
 from statestore.adapters.langgraph import StateStoreSaver, spoken
 from statestore.adapters.langgraph.conversation import records_of
-from statestore.adapters.langgraph.sessions import ThreadSession
 from statestore.adapters.langgraph.values import ValueCodec
 from statestore.records import Record
 
@@ -292,26 +291,63 @@ def test_a_checkpoint_that_is_like_a_missing_one_names_it(sqlite_url: str, tmp_p
             texts(graph)
 
 
+@pytest.mark.parametrize("moment", range(1, 5))
 def test_a_thread_that_is_pruned_while_it_is_read_is_read_anew(
-    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, moment: int
 ) -> None:
-    read = ThreadSession.read
     with StateStoreSaver(sqlite_url) as reader, StateStoreSaver(sqlite_url) as pruner:
         graph = chat(reader)
+        below = put_in_namespace(reader, "below", "kept")
         for number in range(30):
             said = say(graph, str(number))
         reader._threads.clear()
-        reads: list[None] = []
-
-        async def interrupted(session: ThreadSession, store: Any, **which: Any) -> Any:
-            reads.append(None)
-            if len(reads) == 2:  # between the first look and the messages
-                pruner.prune(["t"])
-            return await read(session, store, **which)
-
-        monkeypatch.setattr(ThreadSession, "read", interrupted)
+        before_read(monkeypatch, moment, lambda: pruner.prune(["t"]))
         assert texts(graph) == said
-        assert len(reads) > 4
+        reader._threads.clear()
+        put_in_namespace(pruner, "", "newer")
+        before_read(monkeypatch, moment, lambda: pruner.prune(["t"]))
+        found = reader.get_tuple(thread(checkpoint_ns="below"))
+        assert found is not None
+        assert (found.config, found.checkpoint["channel_values"]) == (below, {"x": "kept"})
+
+
+@pytest.mark.parametrize("moment", range(1, 9))
+def test_a_thread_that_is_pruned_while_it_is_listed_is_listed_as_far_as_it_is_left(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    with StateStoreSaver(sqlite_url) as reader, StateStoreSaver(sqlite_url) as pruner:
+        graph = chat(reader)
+        for number in range(30):
+            say(graph, str(number))
+        newest, *others = list(reader.list(thread()))
+        reader._threads.clear()
+        before_read(monkeypatch, moment, lambda: pruner.prune(["t"]))
+        first, *rest = list(reader.list(thread()))
+        assert first == newest
+        assert all(found in others for found in rest)
+
+
+@pytest.mark.parametrize("moment", range(1, 5))
+def test_a_thread_that_is_pruned_while_it_is_written_to_holds_what_was_written(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    with StateStoreSaver(sqlite_url) as writer, StateStoreSaver(sqlite_url) as pruner:
+        graph = chat(writer)
+        for number in range(30):
+            say(graph, str(number))
+        parent = writer.get_tuple(thread())
+        assert parent is not None
+        messages = [*parent.checkpoint["channel_values"]["messages"], AIMessage("more", id="more")]
+        checkpoint: Any = empty_checkpoint() | {
+            "channel_values": {"messages": messages},
+            "channel_versions": {"messages": 1000},
+        }
+        writer._threads.clear()
+        before_read(monkeypatch, moment, lambda: pruner.prune(["t"]))
+        config = writer.put(parent.config, checkpoint, {"source": "loop", "step": 1, "parents": {}}, {"messages": 1000})
+        found = writer.get_tuple(config)
+        assert found is not None
+        assert found.checkpoint["channel_values"]["messages"] == messages
 
 
 def test_what_a_caller_does_to_a_message_in_any_channel_changes_nothing_stored(our_saver: StateStoreSaver) -> None:

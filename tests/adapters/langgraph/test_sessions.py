@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.base import empty_checkpoint
-from langgraph.checkpoint.serde.base import CipherProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from adapters.langgraph.graphs import chat, say, texts, thread
+from adapters.langgraph.graphs import Reversing, chat, say, texts, thread
 from adapters.reading import assert_readable
 from statestore import AsyncStateStore, Event, InvalidValue, NotSupported, StateStore, StoreClosed, WrongUser
 from statestore.adapters.handoff import turns_in
+from statestore.adapters.identifiers import stored_id
 from statestore.adapters.langgraph import StateStoreSaver
 from statestore.adapters.turns import Said, ToolCall, ToolResult
 from statestore.copying import copy_store
@@ -180,6 +180,28 @@ def test_a_pending_write_survives_pruning(our_saver: StateStoreSaver) -> None:
     assert found.checkpoint == newest.checkpoint
 
 
+def test_a_copy_is_listed_under_its_own_id_however_long_that_is(our_saver: StateStoreSaver) -> None:
+    say(chat(our_saver), "one")
+    for source, target in (("t", "a" * 300), ("a" * 300, "b" * 300)):
+        our_saver.copy_thread(source, target)
+    listed = {found.config["configurable"]["thread_id"] for found in our_saver.list(None)}  # type: ignore[typeddict-item]
+    assert listed == {"t", "a" * 300, "b" * 300}
+
+
+def test_a_thread_whose_id_nobody_knows_hides_no_others(
+    our_saver: StateStoreSaver, caplog: pytest.LogCaptureFixture
+) -> None:
+    graph = chat(our_saver)
+    for thread_id in ("t", "a" * 300):
+        say(graph, "one", thread_id)
+    nameless = stored_id("a" * 300)
+    our_saver._access.call(
+        lambda store: store.update_session_with(nameless, lambda session: session.metadata.pop("original_id"))
+    )
+    assert {found.config["configurable"]["thread_id"] for found in our_saver.list(None)} == {"t"}  # type: ignore[typeddict-item]
+    assert nameless in caplog.text
+
+
 def test_threads_of_other_users_look_absent(sqlite_url: str) -> None:
     with StateStore.open(sqlite_url) as store:
         alice, bob = (chat(StateStoreSaver(store, user_id=user)) for user in ("alice", "bob"))
@@ -192,16 +214,6 @@ def test_threads_of_other_users_look_absent(sqlite_url: str) -> None:
         assert texts(alice) == ["mine", "You said: mine"]
 
 
-class Reversing(CipherProtocol):
-    """Not a cipher, but it tells whether one was used."""
-
-    def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
-        return "reversed", plaintext[::-1]
-
-    def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
-        return ciphertext[::-1]
-
-
 def test_with_an_encrypting_serializer_nothing_is_readable(sqlite_url: str, tmp_path: Path) -> None:
     with StateStoreSaver(sqlite_url, serde=EncryptedSerializer(Reversing())) as saver:
         graph = chat(saver)
@@ -211,6 +223,15 @@ def test_with_an_encrypting_serializer_nothing_is_readable(sqlite_url: str, tmp_
         assert texts(graph)[0] == "a secret word"
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("state.db*"))
     assert b"a secret word" not in stored
+
+
+def test_runs_are_deleted_whatever_the_serializer(sqlite_url: str) -> None:
+    with StateStoreSaver(sqlite_url, serde=EncryptedSerializer(Reversing())) as saver:
+        graph = chat(saver)
+        for run in ("first", "second"):
+            graph.invoke({"messages": [HumanMessage(run)]}, thread() | {"metadata": {"run_id": f"run-{run}"}})
+        saver.delete_for_runs(["run-second"])
+        assert texts(graph) == ["first", "You said: first"]
 
 
 def test_nothing_is_pickled(sqlite_url: str) -> None:

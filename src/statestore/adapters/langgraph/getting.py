@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -17,6 +18,7 @@ from statestore.adapters.langgraph.references import INPUT, SAID, from_input, sa
 from statestore.adapters.langgraph.thread import Thread
 from statestore.adapters.langgraph.values import ValueCodec
 from statestore.adapters.langgraph.view import Elements
+from statestore.errors import CorruptSession
 from statestore.store.async_store import AsyncStateStore
 
 if TYPE_CHECKING:
@@ -33,13 +35,28 @@ class Getter:
         self, store: AsyncStateStore, thread: Thread, ns: str, checkpoint_id: str | None
     ) -> CheckpointTuple | None:
         """A checkpoint, or the newest one of a namespace."""
+        async with thread.turn(store):
+            return await self._found(store, thread, ns, checkpoint_id)
 
+    async def get_known(
+        self, store: AsyncStateStore, thread: Thread, ns: str, checkpoint_id: str
+    ) -> CheckpointTuple | None:
+        """A checkpoint that the thread is known to have, if it still has it; nothing is read if nothing is needed."""
+        async with thread.turn(store):
+            kept = thread.view.checkpoints.get((ns, checkpoint_id))
+            with suppress(CorruptSession):  # it may have been rewritten since
+                if kept is not None:
+                    return await self.tuple_of(store, thread, kept)
+            return await self._found(store, thread, ns, checkpoint_id)
+
+    async def _found(
+        self, store: AsyncStateStore, thread: Thread, ns: str, checkpoint_id: str | None
+    ) -> CheckpointTuple | None:
         async def found() -> CheckpointTuple | None:
             kept = await thread.find(store, ns, checkpoint_id)
             return None if kept is None else await self.tuple_of(store, thread, kept)
 
-        async with thread.turn(store):
-            return await thread.look(store, found)
+        return await thread.look(store, found)
 
     async def tuple_of(self, store: AsyncStateStore, thread: Thread, kept: Kept) -> CheckpointTuple:
         """A checkpoint with its values and its writes."""
@@ -72,9 +89,10 @@ class Getter:
         self, store: AsyncStateStore, thread: Thread, ns: str, checkpoint_id: str | None, channels: Sequence[str]
     ) -> dict[str, DeltaChannelHistory]:
         """What was written to channels on the way to a checkpoint, back to the nearest stored value of each."""
-        histories: dict[str, DeltaChannelHistory] = {channel: {"writes": []} for channel in channels}
-        async with thread.turn(store):
-            kept = await thread.find(store, ns, checkpoint_id) if await thread.refresh(store) else None
+
+        async def found() -> dict[str, DeltaChannelHistory]:
+            histories: dict[str, DeltaChannelHistory] = {channel: {"writes": []} for channel in channels}
+            kept = await thread.find(store, ns, checkpoint_id)
             waiting = set(channels)
             while waiting and kept is not None and (parent := thread.view.note_of(kept).parent) is not None:
                 kept = await thread.find(store, ns, parent)
@@ -86,9 +104,12 @@ class Getter:
                 for channel in waiting.intersection((*note.values, *note.at)):
                     histories[channel]["seed"] = await self._value(store, thread, kept.seq, note, channel)
                     waiting.discard(channel)
-        for history in histories.values():
-            history["writes"].reverse()
-        return histories
+            for history in histories.values():
+                history["writes"].reverse()
+            return histories
+
+        async with thread.turn(store):
+            return await thread.look(store, found) or {channel: {"writes": []} for channel in channels}
 
     def metadata_of(self, note: CheckpointNote) -> CheckpointMetadata:
         """A checkpoint's metadata."""

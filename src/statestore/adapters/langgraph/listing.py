@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from langgraph.checkpoint.base import CheckpointTuple
@@ -12,8 +13,9 @@ from statestore.adapters.langgraph.getting import Getter
 from statestore.adapters.langgraph.noted import Kept
 from statestore.adapters.langgraph.notes import FRAMEWORK
 from statestore.adapters.langgraph.thread import Thread
-from statestore.errors import NotSupported
+from statestore.errors import InvalidName, NotSupported
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.logs import log
 
 _PAGE: Final = 20
 _SESSIONS: Final = 200
@@ -55,14 +57,10 @@ class Lister:
             chosen = next(self._waiting, None)
             if chosen is None:
                 break
-            thread, ns, checkpoint_id = chosen
-            async with thread.turn(store):
-                kept = thread.view.checkpoints.get((ns, checkpoint_id))
-                if kept is None and await thread.refresh(store):
-                    kept = await thread.find(store, ns, checkpoint_id)
-                if kept is None:
-                    continue  # removed since the listing began
-                page.append(await self._getter.tuple_of(store, thread, kept))
+            found = await self._getter.get_known(store, *chosen)
+            if found is None:
+                continue  # removed since the listing began
+            page.append(found)
             if self._left is not None:
                 self._left -= 1
         return page or None
@@ -74,10 +72,9 @@ class Lister:
         for thread_id in thread_ids:
             thread = self._thread_of(thread_id)
             async with thread.turn(store):
-                if await thread.refresh(store):
-                    await thread.extend(store)
-                    found = thread.view.checkpoints.items()
-                    chosen += [(thread, *key) for key, kept in found if self._matches(thread, kept)]
+                await thread.look(store, partial(thread.extend, store))
+                found = thread.view.checkpoints.items()
+                chosen += [(thread, *key) for key, kept in found if self._matches(thread, kept)]
         return sorted(chosen, key=lambda entry: entry[2], reverse=True)
 
     def _matches(self, thread: Thread, kept: Kept) -> bool:
@@ -102,7 +99,7 @@ class Lister:
             after = page[-1].cursor
         return found
 
-    async def threads_with_runs(self, store: AsyncStateStore, run_ids: set[str]) -> list[str]:
+    async def threads_with_runs(self, store: AsyncStateStore, run_ids: Iterable[str]) -> list[str]:
         """The threads that may hold checkpoints of these runs: a search finds them by the runs' ids."""
         session_ids: dict[str, None] = {}
         for run_id in run_ids:
@@ -122,5 +119,8 @@ class Lister:
         for session_id in session_ids:
             session = await store.load_session(session_id, last=0)
             if session is not None and session.metadata.get("framework") == FRAMEWORK:
-                found.append(foreign_id(session_id, session.metadata))
+                try:
+                    found.append(foreign_id(session_id, session.metadata))
+                except InvalidName as error:
+                    log().warning("a thread is left out: %s", error)
         return found

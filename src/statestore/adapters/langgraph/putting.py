@@ -62,7 +62,7 @@ class Putter:
             note = await draft.drawn_up(store, ns, parent, checkpoint, metadata, new_versions)
             return draft.records(note, checkpoint["ts"], metadata, ahead)
 
-        await thread.do(store, build)
+        await thread.do(store, build, checkpoint=(ns, checkpoint["id"]))
 
     async def put_writes(
         self,

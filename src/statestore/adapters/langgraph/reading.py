@@ -21,6 +21,7 @@ from statestore.errors import CorruptSession
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.decoding import decoded_as
 from statestore.store.logs import log
+from statestore.store.reading import understanding
 from statestore.stored import StoredSession
 
 T = TypeVar("T")
@@ -51,8 +52,9 @@ class ReadThread:
         if stored is None:
             return False
         found = lines_of(stored)
+        numbers = numbers_of(stored)
         view.created = stored.fields.created
-        view.floor = found[0][0] if len(found) >= _FIRST_READ else 1
+        view.floor = numbers[0] if len(numbers) >= _FIRST_READ else 1
         view.absorb(found)
         self._note_state(stored, found)
         return True
@@ -82,14 +84,21 @@ class ReadThread:
             view.last_seq = found[-1][0]
 
     async def extend(self, store: AsyncStateStore, to: int = 1) -> None:
-        """Know everything from this number on."""
+        """Know everything from this number on; `CorruptSession` if the thread was rewritten meanwhile."""
         view = self.view
         while view.floor > max(to, 1):
             count = max(256, view.next_seq - view.floor)
             stored = await self.session.read(store, before=view.floor, last=max(count, view.floor - to))
-            found = [] if stored is None else lines_of(stored)
-            view.absorb(found)
-            view.floor = found[0][0] if found else 1
+            if (stored is None or stored.version != view.version) and not await self.is_as_known(store):
+                raise CorruptSession(f"thread {self.session.thread_id} was rewritten while it was read")
+            view.absorb([] if stored is None else lines_of(stored))
+            view.floor = 1 if stored is None else next(iter(numbers_of(stored)), 1)
+
+    async def is_as_known(self, store: AsyncStateStore) -> bool:
+        """Whether what is known of the thread is still so: if its last record is gone, somebody rewrote it."""
+        view = self.view
+        stored = await self.session.read(store, after=view.last_seq - 1, before=view.last_seq + 1)
+        return stored is not None and stored.fields.created == view.created and bool(numbers_of(stored))
 
     async def find(self, store: AsyncStateStore, ns: str, checkpoint_id: str | None) -> Kept | None:
         """A checkpoint, or the newest one of a namespace, with everything that was written to it."""
@@ -202,9 +211,17 @@ def lines_of(stored: StoredSession) -> list[tuple[int, Line]]:
         return decoded_as(stored.records, Line)
     except (msgspec.DecodeError, ValueError, RecursionError):
         found: list[tuple[int, Line]] = []
-        for record in stored.records.in_order():
+        with understanding(stored.id):
+            records = stored.records.in_order()
+        for record in records:
             try:
                 found.append((record.seq, msgspec.json.decode(record.body, type=Line)))
             except (msgspec.DecodeError, ValueError, RecursionError) as error:
                 log().warning("session %s: record %d cannot be read, and is left out: %s", stored.id, record.seq, error)
         return found
+
+
+def numbers_of(stored: StoredSession) -> list[int]:
+    """The numbers of the records, in order, also of those that cannot be read."""
+    numbers = stored.records.numbering
+    return sorted((*numbers.users, *numbers.agents, *numbers.events))

@@ -8,11 +8,14 @@ read, and is worked out again if somebody wrote meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final, cast
 
+from langgraph.checkpoint.base import CheckpointMetadata
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from statestore.adapters.identifiers import birth_metadata
 from statestore.adapters.langgraph.lists import list_note, whole_list
 from statestore.adapters.langgraph.noted import Kept, Key
 from statestore.adapters.langgraph.notes import (
@@ -50,8 +53,7 @@ async def keep_only(store: AsyncStateStore, thread: Thread, chosen: Chosen) -> N
             stored = await thread.session.read(store)
             if stored is None:
                 return
-            await thread.refresh(store)
-            await thread.extend(store)
+            await thread.look(store, partial(thread.extend, store))
             if thread.view.version != stored.version:
                 continue
             staying = set(chosen(thread.view))
@@ -190,11 +192,11 @@ def _opening(records: Iterable[NewRecord]) -> str | None:
     return next((record.opening for record in records if record.kind == USER), None)
 
 
-def heads(view: View) -> Iterable[Key]:
+def heads(metadata_of: Callable[[CheckpointNote], CheckpointMetadata], view: View) -> Iterable[Key]:
     """The newest checkpoint of each namespace, and the older ones that a delta channel of it is built on."""
     for ns, newest in view.newest.items():
         key: Key | None = (ns, newest.id)
-        waiting = _deltas(view.note_of(newest))
+        waiting = _deltas(metadata_of(view.note_of(newest)))
         while key is not None and key in view.checkpoints:
             yield key
             note = view.note_of(view.checkpoints[key])
@@ -202,9 +204,9 @@ def heads(view: View) -> Iterable[Key]:
             key = (ns, note.parent) if waiting and note.parent is not None else None
 
 
-def _deltas(note: CheckpointNote) -> set[str]:
+def _deltas(metadata: CheckpointMetadata) -> set[str]:
     """The channels of a checkpoint that are built from what was written to its ancestors."""
-    counters = note.metadata.get("counters_since_delta_snapshot")
+    counters: Any = metadata.get("counters_since_delta_snapshot")
     return set(cast("dict[str, Any]", counters)) if isinstance(counters, dict) else set()
 
 
@@ -214,3 +216,5 @@ async def copy_thread(store: AsyncStateStore, source: ThreadSession, target: Thr
     if stored is None:
         return
     await store.fork_session(source.id, new_id=target.id)
+    if birth := birth_metadata(target.thread_id):
+        await store.update_session_with(target.id, lambda copy: copy.metadata.update(birth), last=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -217,16 +218,16 @@ class StateStoreSaver(BaseCheckpointSaver[Any]):
         await self._access.run(lambda store: self._delete_runs(store, run_ids))
 
     async def _delete_runs(self, store: AsyncStateStore, run_ids: Sequence[str]) -> None:
-        doomed = set(run_ids)
+        metadata_of = self._getter().metadata_of
         lister = self._lister(None, None, None, None)
-        for thread_id in await lister.threads_with_runs(store, doomed):
+        for thread_id in await lister.threads_with_runs(store, run_ids):
             await keep_only(
                 store,
                 self._thread(thread_id),
                 lambda view: (
                     key
                     for key, kept in view.checkpoints.items()
-                    if view.note_of(kept).metadata.get("run_id") not in doomed
+                    if metadata_of(view.note_of(kept)).get("run_id") not in run_ids
                 ),
             )
 
@@ -256,7 +257,7 @@ class StateStoreSaver(BaseCheckpointSaver[Any]):
             if strategy == "delete":
                 await self._delete(store, thread_id)
             else:
-                await keep_only(store, self._thread(thread_id), heads)
+                await keep_only(store, self._thread(thread_id), partial(heads, self._getter().metadata_of))
 
     # -- Versions, and the store's life
 
