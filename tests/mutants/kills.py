@@ -66,11 +66,11 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a batch is several statements on PostgreSQL",
         file="engines/postgres/writing.py",
-        old="            made = await self._make_together([batches[index] for index in portion])\n",
+        old="            made = await self._make_together([batches[index] for index in portion], end)\n",
         new=(
             "            made = []\n"
             "            for index in portion:\n"
-            "                parts = [(await self._make_together([[change]]))[0] for change in batches[index]]\n"
+            "                parts = [(await self._make_together([[change]], end))[0] for change in batches[index]]\n"
             "                wrong = [part for part in parts if isinstance(part, Exception)]\n"
             "                made.append(wrong[0] if wrong else [outcome for part in parts for outcome in part])\n"
         ),

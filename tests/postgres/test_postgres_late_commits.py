@@ -17,9 +17,11 @@ from postgres_hooks import run_in, said, schema_of, server_stopped
 from servers.postgres import PostgresServer, sql
 from statestore import AsyncStateStore, StateStore, StoreUnavailable, UserMessage
 from statestore.conformance.changes import appended, created, user
-from statestore.engine import GroupCommits
+from statestore.engine import GroupCommits, PutDocument
+from statestore.engines.grouping import MOST
 from statestore.engines.postgres.clocks import ServerClocks
 from statestore.engines.postgres.statements import SQL
+from statestore.engines.postgres.writing import PORTION
 from statestore.opening import engine_for
 
 
@@ -269,3 +271,35 @@ def test_a_store_with_many_connections_to_a_silent_server_is_closed_in_one_time(
             return time.monotonic() - start
 
     assert asyncio.run(work()) < 3
+
+
+def test_many_writers_to_a_silent_server_do_not_wait_one_after_the_other(own_server: PostgresServer) -> None:
+    async def work() -> float:
+        async with AsyncStateStore.open(f"{own_server.url()}?schema=many&timeout=1") as store:
+            await store.get_or_create_session("alice", "s")
+            with server_stopped(own_server):
+                start = time.monotonic()
+                writing = [store.append("s", UserMessage(str(number))) for number in range(10 * MOST)]
+                results = await asyncio.gather(*writing, return_exceptions=True)
+                assert all(isinstance(result, StoreUnavailable) for result in results)
+                return time.monotonic() - start
+
+    assert asyncio.run(work()) < 4
+
+
+def test_batches_that_are_too_much_for_one_statement_have_one_time_for_a_silent_server(
+    own_server: PostgresServer,
+) -> None:
+    async def work() -> float:
+        engine = engine_for(f"{own_server.url()}?schema=portions&timeout=1")
+        await engine.open()
+        batches = [[PutDocument("large", str(number), "bin", bytes(PORTION))] for number in range(6)]
+        with server_stopped(own_server):
+            start = time.monotonic()
+            results = await cast("GroupCommits", engine).commit_group(batches)
+            took = time.monotonic() - start
+        assert all(isinstance(result, StoreUnavailable) for result in results)
+        await engine.close()
+        return took
+
+    assert asyncio.run(work()) < 4

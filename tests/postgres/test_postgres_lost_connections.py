@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pytest
 from postgres_hooks import cut_connections, run_in, said
 
-from servers.postgres import PostgresServer
+from servers.postgres import PostgresServer, running_server
 from statestore import AsyncStateStore, StateStore, StoreUnavailable, UserMessage
 from statestore.conformance.changes import appended, created, user
 from statestore.engine import Engine, GroupCommits, PreconditionFailed, Requires
@@ -163,3 +166,29 @@ def test_a_server_restarts_under_load_and_each_message_is_there_once(own_server:
             return await asyncio.gather(*writers)
 
     _check_all_there(url, asyncio.run(work()), 40)
+
+
+def test_a_server_that_is_reached_by_its_socket_is_waited_for_while_it_restarts(socket: Path) -> None:
+    """It takes its socket away when it ends, so that there is nothing to connect to."""
+    with running_server(f"unix_socket_directories={socket}") as server:
+        access = server.data / "pg_hba.conf"
+        access.write_text("local all all trust\n" + access.read_text())
+        server.sql("SELECT pg_reload_conf()")
+
+        async def work() -> None:
+            async with AsyncStateStore.open(f"postgresql://keeper@/postgres?host={socket}&port={server.port}") as store:
+                await store.get_or_create_session("alice", "s")
+                await asyncio.to_thread(server.stop)
+                writing = asyncio.create_task(store.append("s", UserMessage("one")))
+                await asyncio.to_thread(server.start)
+                assert await writing == [1]
+
+        asyncio.run(work())
+
+
+@pytest.fixture
+def socket() -> Iterator[Path]:
+    """A directory that a server may put its socket into, with a name that is short enough for one."""
+    with TemporaryDirectory() as place:
+        Path(place).chmod(0o777)
+        yield Path(place)

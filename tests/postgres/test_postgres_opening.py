@@ -115,6 +115,17 @@ def test_a_role_that_may_not_create_is_told_what_to_grant(own_server: PostgresSe
     assert "grant" in refusal(own_server.url(role="guest", password="guest"))
 
 
+@pytest.mark.parametrize("options", [{}, {"read_only": True}])
+def test_a_role_that_may_not_use_anothers_store_is_told_what_to_grant(
+    own_server: PostgresServer, options: dict[str, object]
+) -> None:
+    StateStore.open(f"{own_server.url()}?schema=anothers").close()
+    own_server.sql("DROP ROLE IF EXISTS stranger", "CREATE ROLE stranger LOGIN PASSWORD 'stranger'")
+    message = refusal(f"{own_server.url(role='stranger', password='stranger')}?schema=anothers", **options)
+    assert "permission denied for schema anothers" in message
+    assert "USAGE on the schema" in message
+
+
 def _url_of_role(server: PostgresServer, name: str, setting: str) -> str:
     """The URL of a role for which a setting has another default than usual, with a schema of its own."""
     server.sql(

@@ -76,6 +76,26 @@ def test_an_index_that_fell_behind_what_is_kept_is_made_anew(url: str, store: St
     assert run_in(url, "SELECT count(*) FROM words WHERE seq = 2") == [(0,)]
 
 
+def test_changes_that_are_forgotten_while_they_are_indexed_are_found_nevertheless(
+    url: str, store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.get_or_create_session("alice", "a")
+    assert store.search_sessions("zebra") == []
+    store.append("a", UserMessage("zebra"))
+    store.get_or_create_session("alice", "b")
+    for number in range(5):
+        store.append("b", UserMessage(f"horse {number}"))
+    look = indexing.horizon
+
+    async def look_and_forget(connection: Any) -> Any:
+        found = await look(connection)
+        run_in(url, "SELECT tidy_up(2)")
+        return found
+
+    monkeypatch.setattr(indexing, "horizon", look_and_forget)
+    assert [hit.session_id for hit in store.search_sessions("zebra")] == ["a"]
+
+
 def test_what_another_store_indexes_while_a_reader_searches_is_found_once(
     store: StateStore, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from postgres_hooks import connected, cut_connections, drop_schema, run_in
 from statestore import CursorExpired, StateStore, UserMessage
 from statestore.conformance.changes import appended, created, user
 from statestore.engine import ChangeSession, Engine, Wakes, Watches
+from statestore.engines.postgres import watching
 from statestore.engines.postgres.batches import new_version, plain_arguments
 from statestore.engines.postgres.statements import SQL
 from statestore.opening import engine_for
@@ -91,6 +92,46 @@ def test_what_is_overtaken_is_told_and_found_although_changes_after_it_were_to_b
     assert [hit.session_id for hit in store.search_sessions("zebra")] == ["slow"]
     run_in(url, "SELECT tidy_up(3)")
     assert run_in(url, "SELECT count(*) FROM changes") == [(3,)]
+
+
+def test_changes_that_are_forgotten_while_they_are_read_are_not_left_out_in_silence(
+    url: str, store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = _after_ten_changes(store)
+    look = watching.horizon
+
+    async def look_and_forget(connection: Any) -> Any:
+        found = await look(connection)
+        run_in(url, "SELECT tidy_up(3)")
+        return found
+
+    monkeypatch.setattr(watching, "horizon", look_and_forget)
+    with pytest.raises(CursorExpired):
+        next(store.watch(after=start))
+
+
+def test_records_whose_changes_are_forgotten_while_they_are_read_are_not_left_out_in_silence(
+    url: str, store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = _after_ten_changes(store)
+    is_wanted = watching._is_wanted  # pyright: ignore[reportPrivateUsage]
+
+    def forget_and_look(*row: Any) -> bool:
+        run_in(url, "SELECT tidy_up(3)")
+        return is_wanted(*row)
+
+    monkeypatch.setattr(watching, "_is_wanted", forget_and_look)
+    with pytest.raises(CursorExpired):
+        next(store.watch(after=start))
+
+
+def _after_ten_changes(store: StateStore) -> str:
+    """The cursor before them."""
+    store.get_or_create_session("alice", "s")
+    start = store.change_cursor()
+    for number in range(10):
+        store.append("s", UserMessage(f"m{number}"))
+    return start
 
 
 def test_a_cursor_of_another_store_has_expired(store: StateStore, url: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 import redis
@@ -11,10 +12,12 @@ from redis.exceptions import ResponseError
 
 from servers.valkey import ValkeyCluster, ValkeyServer, server, shared_cluster, shared_url
 from statestore import AsyncStateStore, Session, StateStore, UserMessage
-from statestore.engines.valkey import ValkeyClusterEngine, ValkeyEngine
+from statestore.engines.valkey import ValkeyClusterEngine, ValkeyEngine, cluster_listing
 from statestore.engines.valkey.calling import ServerCaller
-from statestore.engines.valkey.keys import Keys
+from statestore.engines.valkey.keys import PLACE_DIGITS, Keys
 from statestore.engines.valkey.mending import Finding, mend
+from statestore.engines.valkey.planning import Listed
+from statestore.engines.valkey.pool import Command
 from statestore.engines.valkey.surveying import survey
 from statestore.engines.valkey.url import parse
 from statestore.stored import Problem
@@ -158,6 +161,38 @@ def _delete(cluster: ValkeyCluster, *keys: str) -> None:
             except ResponseError:
                 continue  # it is on another node
         assert deleted == 1
+
+
+def _add(cluster: ValkeyCluster, key: str, entry: str) -> None:
+    for node in cluster.nodes:
+        with suppress(ResponseError):  # it is on another node
+            node.client.zadd(key, {entry: 0})
+
+
+@pytest.mark.parametrize("meanwhile", ["append", "delete", "create anew"])
+def test_who_lists_a_cluster_while_others_write_leaves_no_entries_behind(
+    cluster_url: str, prefix: str, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    filled(cluster_url)
+    _add(shared_cluster(), f"{prefix}:newest", "0" * PLACE_DIGITS + "s")
+    to_add = cluster_listing.entries_to_add
+    with StateStore.open(cluster_url) as reader, StateStore.open(cluster_url) as writer:
+
+        def write_and_list(keys: Keys, listed: Listed) -> list[Command]:
+            if meanwhile == "append":
+                writer.append("s", UserMessage("moves it to the front"))
+            else:
+                writer.delete_session("s")
+            if meanwhile == "create anew":
+                writer.save_session(Session.with_id("bob", "s"))
+            return to_add(keys, listed)
+
+        monkeypatch.setattr(cluster_listing, "entries_to_add", write_and_list)
+        reader.list_sessions()
+        assert writer.check() == []
+        there = [] if meanwhile == "delete" else ["s"]
+        assert [it.id for it in writer.list_sessions()] == there
+        assert [it.id for it in writer.list_sessions(order="id")] == there
 
 
 async def _survey(caller: ServerCaller, prefix: str) -> list[Finding]:

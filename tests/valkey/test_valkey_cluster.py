@@ -12,6 +12,12 @@ from valkey_load import loaded
 
 from servers.valkey import ValkeyCluster, ValkeyServer, server
 from statestore import Session, StateStore, StoreUnavailable, UserMessage
+from statestore.conformance.changes import appended, user
+from statestore.engines.valkey.cluster_calling import ClusterCaller
+from statestore.engines.valkey.keys import Keys
+from statestore.engines.valkey.planning import Planner
+from statestore.engines.valkey.scripts import COMMIT
+from statestore.engines.valkey.url import parse
 
 HOSTILE = [
     "{",
@@ -155,6 +161,78 @@ def test_a_session_of_which_a_part_was_moved_is_neither_missing_nor_torn(part: s
         assert session is not None
         assert [message.content for message in session.user_messages] == ["before", "after"]
         assert store.check() == []
+
+
+def _full_session(store: StateStore, session_id: str) -> None:
+    """One that has all the keys a session can have."""
+    session = Session.with_id("alice", session_id)
+    session.set_metadata("title", "T")
+    store.save_session(session)
+    store.append(session_id, UserMessage("before"), keys=["k"])
+
+
+def test_what_is_on_its_way_is_waited_for_and_not_cut_in_two(own_cluster: ValkeyCluster) -> None:
+    source, target = own_cluster.nodes[0], own_cluster.nodes[1]
+    with StateStore.open(f"{own_cluster.url}&timeout=1") as store:
+        category, session_id = _names_at(own_cluster, source, "d:"), _names_at(own_cluster, source, "s:")
+        _full_session(store, session_id)
+        for name in "ab":
+            store.save_json(category, name, name)
+        slots = [_slot(source, f"statestore:d:{{{category}}}"), _slot(source, f"statestore:s:{{{session_id}}}")]
+        with moving(source, target, slots[0]), moving(source, target, slots[1]):
+            moved = f"statestore:d:{{{category}}}:json:b"
+            source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", moved)
+            for call in (
+                lambda: store.append(session_id, UserMessage("no")),
+                lambda: store.delete_session(session_id),
+                lambda: store.delete_category(category),
+                lambda: store.list_category(category),
+            ):
+                with pytest.raises(StoreUnavailable, match="its slots kept moving for 1 s"):
+                    call()
+        assert {name: store.load_json(category, name) for name in store.list_category(category)} == {"a": "a", "b": "b"}
+        assert store.append(session_id, UserMessage("after")) == [2]
+        assert store.delete_category(category) == 2
+        assert store.check() == []
+
+
+def _slot(node: ValkeyServer, key: str) -> int:
+    return node.client.execute_command("CLUSTER", "KEYSLOT", key)  # type: ignore[return-value]
+
+
+def _names_at(cluster: ValkeyCluster, node: ValkeyServer, part: str) -> str:
+    """A name whose keys of this part of a store are on a node."""
+    share = 16384 // len(cluster.nodes)
+    first = cluster.nodes.index(node) * share
+    names = (f"n{number}" for number in range(10_000))
+    return next(name for name in names if _slot(node, f"statestore:{part}{{{name}}}") in range(first, first + share))
+
+
+def test_a_batch_that_is_sent_again_while_its_slot_moves_is_not_made_twice(own_cluster: ValkeyCluster) -> None:
+    source, target = own_cluster.nodes[0], own_cluster.nodes[1]
+    session_id = _names_at(own_cluster, source, "s:")
+    keys = Keys("statestore")
+    with StateStore.open(own_cluster.url) as store:
+        _full_session(store, session_id)
+
+    async def run() -> None:
+        caller = ClusterCaller(parse("valkey", own_cluster.url.removeprefix("valkey:") + "&timeout=1"))
+        await caller.open()
+        plan = Planner(keys, ttl=0, changes_kept=0, has_indexes=False).plan([appended(session_id, user("once"))])
+        calls = [(plan.keys, plan.arguments)]
+        first = await caller.run_each(COMMIT, calls, besides=[])
+        with moving(source, target, _slot(source, keys.session(session_id))):
+            parts = keys.parts_of(keys.session(session_id))
+            source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *parts)
+            await caller.run_each(COMMIT, calls, besides=[])
+        assert await caller.run_each(COMMIT, calls, besides=[]) == first
+        await caller.close()
+
+    asyncio.run(run())
+    with StateStore.open(own_cluster.url) as store:
+        session = store.load_session(session_id)
+        assert session is not None
+        assert [message.content for message in session.user_messages] == ["before", "once"]
 
 
 def test_slots_that_move_are_followed(own_cluster: ValkeyCluster) -> None:

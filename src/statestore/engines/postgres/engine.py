@@ -91,7 +91,7 @@ class PostgresEngine:
         )
         self._persistence = Persistence(self._pool, url=url, timeout=timeout)
         self._writer = Writer(self._persistence, waiting=max(connections // 2, 1))
-        self._grouping = Grouping(self._commit_group, lanes=min(LANES, connections))
+        self._grouping = Grouping(self._commit_group, lanes=min(LANES, connections), patience=timeout)
         self._waking = Waking(self._pool, timeout=timeout)
         self._tidying = Tidying(self._persistence, changes_kept=changes_kept)
         self._calls = Calls(url)

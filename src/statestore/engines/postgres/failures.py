@@ -133,8 +133,8 @@ def explanation(error: BaseException, url: str, timeout: float) -> StateStoreErr
         return StoreUnavailable(f"{url}: there is no such database: create it, or correct the name ({error})")
     if state == "42501":
         return StoreUnavailable(
-            f"{url}: the role may not do this ({error}): grant it CREATE on the database, or USAGE and CREATE on the "
-            "schema"
+            f"{url}: the role may not do this ({error}): to make a store, grant it CREATE on the database, or USAGE "
+            "and CREATE on the schema; for a store of another role, USAGE on the schema and the rights on what is in it"
         )
     if state == _FULL:
         return StoreUnavailable(f"{url} takes no more connections: allow more, or close some ({error})")

@@ -140,6 +140,8 @@ async def _follow(connection: Connection, state: State) -> _Step:
     """Index what changed."""
     settled = (await horizon(connection)).change
     rows = await connection.fetch(SQL["changes_to_index"], state.change, CHANGES_A_STEP)
+    if (await state_of(connection)).forgotten > state.change:
+        return _Step(state.change, None, is_last=False)  # some were forgotten before they were read: it is made anew
     shrunk = {session_id for _, session_id, is_less in rows if is_less}
     if shrunk:
         await connection.execute(SQL["forget_stale_words"], list(shrunk))

@@ -25,7 +25,7 @@ async def version_of(connection: Connection, schema: str, url: str, *, known: in
         raise StoreUnavailable(f"{url}: the database has the encoding {encoding}, and statestore needs one with UTF8")
     if not exists:
         return 0
-    version = await connection.fetchval(SQL["version"])
+    version = await connection.fetchval(f'SELECT version FROM "{schema}".store')  # noqa: S608 - its name was checked
     if version > known:
         raise StoreUnavailable(
             f"{url} has the schema version {version}, and this statestore knows only {known}: "

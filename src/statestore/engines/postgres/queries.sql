@@ -7,9 +7,6 @@ SELECT current_setting('server_version_num')::integer, current_setting('server_e
     WHERE nspname = $1 AND relname = 'store'
 );
 
--- name: version
-SELECT version FROM store;
-
 -- name: lock_schema
 SELECT pg_advisory_xact_lock(hashtextextended($1, 0));
 
@@ -78,22 +75,7 @@ WHERE $1 = '' OR category = $1 OR starts_with(category, $1 || '/') ORDER BY cate
 -- Watching -----------------------------------------------------------------------------------------------------------
 
 -- name: horizon
--- The last change below which none can turn up any more: below a row whose own transaction is below all that are under
--- way (see note_changes), and from there on as long as no number is missing.
-WITH settled AS (
-    SELECT identity, forgotten, coalesce((
-        SELECT change FROM changes
-        WHERE age(xmin) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)
-        ORDER BY change DESC LIMIT 1
-    ), forgotten) AS change FROM store
-), later AS (
-    SELECT change, row_number() OVER (ORDER BY change) AS place
-    FROM changes WHERE change > (SELECT change FROM settled)
-)
-SELECT identity, forgotten,
-    coalesce((SELECT max(later.change) FROM later WHERE later.change = settled.change + later.place), settled.change),
-    coalesce((SELECT max(change) FROM changes), forgotten)
-FROM settled;
+SELECT identity, forgotten, horizon(), coalesce((SELECT max(change) FROM changes), forgotten) FROM store;
 
 -- name: watch
 -- Whether nobody watched until now: the rest of the statement does not see what its first part writes.

@@ -107,13 +107,20 @@ class Servers:
                     **options,
                 )
         except FileNotFoundError as error:
-            raise _with_names(error, login.tls) from None
+            raise _telling(error, address, login.tls) from None
 
 
-def _with_names(error: FileNotFoundError, tls: Mapping[str, str]) -> FileNotFoundError:
-    """The same with the names of the files that are missing, if they are those that a URL asks for."""
+def _telling(error: FileNotFoundError, address: Address, tls: Mapping[str, str]) -> OSError:
+    """The same with the names of the files that are missing, if they are those that a URL asks for.
+
+    A server that restarts takes its socket away: that is as if it refused to be connected to.
+    """
     missing = [f"{name}={tls[name]}" for name in FILES if name in tls and not os.path.exists(tls[name])]
-    return FileNotFoundError(error.errno, error.strerror, ", ".join(missing)) if missing else error
+    if missing:
+        return FileNotFoundError(error.errno, error.strerror, ", ".join(missing))
+    if address.is_socket:
+        return ConnectionRefusedError(f"no server has its socket in {address.host} for the port {address.port}")
+    return error
 
 
 def _is_standby(connection: Connection) -> bool:

@@ -45,18 +45,24 @@ async def read_changes(
     """What happened after a cursor, in order."""
     moment = Moment.parse(after)
     now = await horizon(connection)
-    if moment.identity != now.identity or not now.forgotten <= moment.change <= now.change:
-        raise CursorExpired(
-            f"the changes since {after[:60]!r} are no longer kept, or it is a cursor of another store: "
-            "load what you need, and watch from change_cursor()"
-        )
+    _check_kept(moment, now)
     if moment.change == now.change:
         return ChangePage([], after)
     found = await connection.fetch(SQL["changes"], moment.change, now.change, min(limit, MOST))
     rows = [ChangeRow(*row) for row in found]
     wanted = [row for row in rows if _is_wanted(row, session_id, user_id)]
     added = await _added_records(connection, wanted, moment, limit)
+    _check_kept(moment, await horizon(connection))  # and not forgotten before it was read
     return tell(rows, moment, lambda row, _: added[row.change], session_id=session_id, user_id=user_id, limit=limit)
+
+
+def _check_kept(moment: Moment, now: Horizon) -> None:
+    """Refuse a moment after which something is no longer there, or that is of another store."""
+    if moment.identity != now.identity or not now.forgotten <= moment.change <= now.change:
+        raise CursorExpired(
+            f"the changes since {moment.cursor[:60]!r} are no longer kept, or it is a cursor of another store: "
+            "load what you need, and watch from change_cursor()"
+        )
 
 
 def _is_wanted(row: ChangeRow, session_id: str | None, user_id: str | None) -> bool:

@@ -77,8 +77,10 @@ class Writer:
                     results[index] = []
             except StateStoreError as error:
                 results[index] = error
+        end = self._persistence.end_of_call()
         for portion in _portions(sizes):
-            made = await self._make_together([batches[index] for index in portion])
+            made = await self._make_together([batches[index] for index in portion], end)
+            end = self._end_after(made, end)
             results.update(zip(portion, made, strict=True))
         return [results[index] for index in range(len(batches))]
 
@@ -88,36 +90,41 @@ class Writer:
         for batch in batches:
             try:
                 async with self._room:
-                    results += await self._make([batch], end=end)
+                    results += await self._make([batch], end, waits=True)
             except StateStoreError as error:
                 results.append(error)
         return results
 
-    async def _make_together(self, batches: Sequence[Batch]) -> list[Result]:
+    async def _make_together(self, batches: Sequence[Batch], end: float) -> list[Result]:
         try:
-            return await self._make(batches)
+            return await self._make(batches, end, waits=False)
         except Exception as error:
             if not isinstance(error, StateStoreError):
                 raise
             if len(batches) == 1:
                 return [Locked() if is_locked(error.__cause__) else error]
-            if isinstance(error, StoreUnavailable) and not is_about_one_batch(error.__cause__):
-                return [error] * len(batches)  # no server: none of them fares better alone, and they may be made
+            if _is_of_no_server(error):
+                return [error] * len(batches)  # none of them fares better alone, and they may be made
         results: list[Result] = []
         locked: set[tuple[str, str]] = set()
         for batch in batches:  # one of them cannot be made: which one, each finds out by itself
             places = places_of(batch)
-            result = Locked() if locked & places else (await self._make_together([batch]))[0]
+            result = Locked() if locked & places else (await self._make_together([batch], end))[0]
+            end = self._end_after([result], end)
             if isinstance(result, Locked):
                 locked |= places  # and later batches stay behind it
             results.append(result)
         return results
 
-    async def _make(self, batches: Sequence[Batch], *, end: float | None = None) -> list[Result]:
+    def _end_after(self, results: Sequence[Result], end: float) -> float:
+        """Until when the next batches may take: each have the time of a call, as long as a server answers."""
+        return end if all(map(_is_of_no_server, results)) else self._persistence.end_of_call()
+
+    async def _make(self, batches: Sequence[Batch], end: float, *, waits: bool) -> list[Result]:
         """Make batches in one transaction, exactly once, however often the connection is lost on the way.
 
-        Locks are waited for until ``end`` if there is one, and else briefly; but not briefly any more once an attempt
-        may have happened, since it is only under its token that it can be made again.
+        Locks are waited for until ``end`` or only briefly; but not briefly any more once an attempt may have happened,
+        since it is only under its token that it can be made again.
         """
         token = uuid4()
         changes = list(chain.from_iterable(batches))
@@ -128,7 +135,7 @@ class Writer:
             statement, values = SQL["append_to_sessions"], plain_arguments(appends, versions)
         else:
             statement, values = SQL["make_batches"], arguments(batches, iter(versions))
-        at_first = statement if end is not None else statement + BRIEFLY
+        at_first = statement if waits else statement + BRIEFLY
 
         async def make(connection: Connection, attempt: Attempt) -> str:
             deadline = await self._clocks.at(connection, attempt.deadline)
@@ -142,11 +149,16 @@ class Writer:
                     self._clocks.forget(connection)
                 raise
 
-        may_pass = is_passing_but_for_locks if end is None else is_passing
+        may_pass = is_passing if waits else is_passing_but_for_locks
         told = _decode_told(await self._persistence.run(make, may_pass=may_pass, end=end))
         if is_plain:
             told = [[reason is None, reason, before, first, None, 0] for reason, before, first in told]
         return list(_results(batches, versions, told))
+
+
+def _is_of_no_server(result: Result) -> bool:
+    """Whether it was not a server that said so."""
+    return isinstance(result, StoreUnavailable) and not is_about_one_batch(result.__cause__)
 
 
 def _portions(sizes: Mapping[int, int]) -> Iterator[list[int]]:

@@ -36,7 +36,8 @@ class ValkeyClusterEngine(Storage):
     ) -> None:
         super().__init__(ClusterCaller(address), create=create, read_only=read_only, durability=durability)
         planner = Planner(self._keys, ttl=milliseconds(address), changes_kept=0, has_indexes=False)
-        self._grouping = Grouping(ClusterWriter(self._caller, self._keys, planner).make_all, lanes=LANES)
+        writer = ClusterWriter(self._caller, self._keys, planner)
+        self._grouping = Grouping(writer.make_all, lanes=LANES, patience=address.timeout)
 
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
         self._check_writable()

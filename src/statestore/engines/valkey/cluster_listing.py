@@ -13,10 +13,11 @@ import msgspec
 
 from statestore.engine import SessionQuery
 from statestore.engines.selecting import is_selected
-from statestore.engines.valkey.calling import Caller, Command
+from statestore.engines.valkey.calling import Caller
 from statestore.engines.valkey.keys import PLACE_DIGITS, Keys, place_of
 from statestore.engines.valkey.listing import DAMAGED, bounds_of, index_of, is_told_by_index, leave_out, summary_of
-from statestore.engines.valkey.planning import Listed
+from statestore.engines.valkey.mending import look_for, put_right, seen_in
+from statestore.engines.valkey.planning import Listed, entries_to_add
 from statestore.errors import CorruptData
 from statestore.stored import SessionSummary
 from statestore.timestamps import nanoseconds
@@ -27,24 +28,6 @@ FIELDS: Final = (
     *("project_id", "project", "projects", "parent_session_id", "title", "opening", "size", "version", "place"),
 )
 """Of a header, in the order that `summary_of` takes them."""
-
-
-def entries_to_add(keys: Keys, listed: Listed) -> list[Command]:
-    """The commands that list a session where it is to be."""
-    if listed.now is None or listed.before == listed.now:
-        return []
-    entry = f"{listed.now}{listed.id}"
-    commands: list[Command] = [("ZADD", index, 0, entry) for index in (keys.newest, keys.newest_of(listed.user_id))]
-    return commands if listed.before is not None else [*commands, ("ZADD", keys.ids, 0, listed.id)]
-
-
-def entries_to_remove(keys: Keys, listed: Listed) -> list[Command]:
-    """The commands that remove a session from where it was."""
-    if listed.before is None or listed.before == listed.now:
-        return []
-    entry = f"{listed.before}{listed.id}"
-    commands: list[Command] = [("ZREM", index, entry) for index in (keys.newest, keys.newest_of(listed.user_id))]
-    return commands if listed.now is not None else [*commands, ("ZREM", keys.ids, listed.id)]
 
 
 async def list_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: bool) -> list[SessionSummary]:
@@ -159,9 +142,12 @@ async def _put_right(
         if found is None or found[17] is None:
             return
         header = found
-    await caller.call_all(entries_to_add(keys, Listed(session_id, header[1], None, header[17])))
+    listed = Listed(session_id, header[1], None, header[17])
+    await caller.call_all(entries_to_add(keys, listed))
     if entry[:PLACE_DIGITS] != header[17].encode() and query.order != "id":
         await caller.call("ZREM", index, entry)
+    place, _ = seen_in(caller, await caller.call(*look_for(keys, session_id)))
+    await put_right(caller, keys, listed, place)
 
 
 async def list_categories(caller: Caller, keys: Keys, prefix: str) -> list[str]:

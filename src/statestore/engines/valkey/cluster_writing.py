@@ -5,15 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from itertools import chain, compress, islice
-from typing import Any
 
 from statestore.engine import Change, Outcome, PutDocument
 from statestore.engines.grouping import Results
 from statestore.engines.valkey.calling import Caller
-from statestore.engines.valkey.cluster_listing import entries_to_add, entries_to_remove
 from statestore.engines.valkey.keys import Keys
-from statestore.engines.valkey.mending import call_all
-from statestore.engines.valkey.planning import Listed, Plan, Planner, listed_in, outcomes_of
+from statestore.engines.valkey.mending import look_for, put_right, seen_in
+from statestore.engines.valkey.planning import (
+    Listed,
+    Plan,
+    Planner,
+    entries_to_add,
+    entries_to_remove,
+    listed_in,
+    outcomes_of,
+)
 from statestore.engines.valkey.pool import Command
 from statestore.engines.valkey.settling import Settlement
 from statestore.errors import StateStoreError
@@ -72,10 +78,11 @@ class ClusterWriter:
         are_listed = await self._carry_out(parts)
         moves = list(compress(moves, are_listed))
         await self._carry_out([entries_to_remove(keys, listed) for listed in moves])
-        looks = await self._caller.call_each([self._look(listed) for listed in moves])
+        looks = await self._caller.call_each([look_for(keys, listed.id) for listed in moves])
         for listed, reply in zip(moves, looks, strict=True):
             try:
-                await self._put_right(listed, self._seen(reply)[0])
+                place, _ = seen_in(self._caller, reply)
+                await put_right(self._caller, keys, listed, place)
             except StateStoreError as error:
                 self._warn(error)
 
@@ -90,28 +97,3 @@ class ClusterWriter:
     def _warn(self, error: Exception) -> None:
         url = self._caller.address.url
         log.warning("%s: listings may lack what was just stored: repair() lists it (%s)", url, error)
-
-    async def _put_right(self, listed: Listed, place: str | None) -> None:
-        """Take back what we listed of a session that is elsewhere by now, or gone, or there again."""
-        while place != listed.now:
-            await call_all(self._caller, entries_to_remove(self._keys, listed._replace(before=listed.now, now=place)))
-            if listed.now is not None and place is not None:
-                return  # whoever moved it on lists it
-            place, user_id = self._seen(await self._caller.call(*self._look(listed)))
-            if place is None or user_id is None:
-                return
-            listed = Listed(listed.id, user_id, None, place)
-            await call_all(self._caller, entries_to_add(self._keys, listed))
-            place, _ = self._seen(await self._caller.call(*self._look(listed)))
-
-    def _look(self, listed: Listed) -> Command:
-        """The command that tells where a session is to be listed by now, and for whom."""
-        return ("HMGET", f"{self._keys.session(listed.id)}:h", "place", "user")
-
-    def _seen(self, reply: Any) -> tuple[str | None, str | None]:
-        """What is replied to such a look; raises if that is an error."""
-        error = self._caller.explained(reply)
-        if error is not None:
-            raise error
-        place, user_id = reply
-        return place and place.decode(), user_id and user_id.decode()

@@ -44,7 +44,7 @@ class ValkeyEngine(Storage):
             raise InvalidValue(f"changes_kept is a whole number from 1 up, not {changes_kept!r}")
         planner = Planner(self._keys, ttl=milliseconds(address), changes_kept=changes_kept, has_indexes=True)
         self._writer = BatchWriter(self._caller, planner)
-        self._grouping = Grouping(self._writer.make_all)
+        self._grouping = Grouping(self._writer.make_all, patience=address.timeout)
 
     async def _look_at_server(self) -> None:
         if await self._server.is_in_cluster():

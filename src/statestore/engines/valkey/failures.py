@@ -26,19 +26,20 @@ from redis.exceptions import (
 
 from statestore.errors import CorruptData, StateStoreError, StoreUnavailable
 
+_MOVING = (MovedError, AskError, TryAgainError)
 _PASSING = (
+    *_MOVING,
     BusyLoadingError,
     ClusterDownError,
     ClusterError,
     ConnectionError,
     MasterDownError,
     TimeoutError,
-    TryAgainError,
-    MovedError,
-    AskError,
     OSError,
 )
 _DENIED = (AuthenticationError, AuthorizationError, NoPermissionError)
+_ELSEWHERE = "non local key"
+"""What a script is told of a key that is at another node of a cluster, perhaps for as long as a slot moves."""
 
 
 def may_pass(error: BaseException) -> bool:
@@ -47,7 +48,12 @@ def may_pass(error: BaseException) -> bool:
         return False
     if isinstance(error, RedisClusterException):
         return True
-    return isinstance(error, _PASSING) or str(error).startswith(("BUSY ", "LOADING", "CLUSTERDOWN", "MASTERDOWN"))
+    text = str(error)
+    return (
+        isinstance(error, _PASSING)
+        or text.startswith(("BUSY ", "LOADING", "CLUSTERDOWN", "MASTERDOWN"))
+        or _ELSEWHERE in text
+    )
 
 
 def is_starting(error: BaseException) -> bool:
@@ -73,7 +79,7 @@ def explanation(error: Exception, url: str, timeout: float) -> StateStoreError:
             return StoreUnavailable(
                 f"{url}: the server's memory is full, and nothing was written: raise maxmemory or delete something"
             )
-        case MovedError() | AskError() if "cluster=true" in url:
+        case _ if "cluster=true" in url and (isinstance(error, _MOVING) or _ELSEWHERE in str(error)):
             return StoreUnavailable(f"{url}: its slots kept moving for {timeout:g} s: try again when they are settled")
         case MovedError() | AskError():
             return StoreUnavailable(f"{url} is a node of a cluster: add cluster=true to the URL's options")
@@ -103,7 +109,7 @@ def _of_reply(text: str, url: str) -> StateStoreError:
         )
     if "READONLY" in text:
         return StoreUnavailable(f"{url} is a replica, which takes no writes: name the primary, or read_only=True")
-    if "non local key" in text or "CROSSSLOT" in text:
+    if _ELSEWHERE in text or "CROSSSLOT" in text:
         return StoreUnavailable(f"{url} is a node of a cluster: add cluster=true to the URL's options")
     if "cluster support disabled" in text:
         return StoreUnavailable(f"{url} is a single server, not a cluster: leave cluster=true out of the URL's options")

@@ -8,9 +8,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from statestore.engines.valkey.calling import Caller
-from statestore.engines.valkey.cluster_listing import entries_to_add
 from statestore.engines.valkey.keys import Keys
-from statestore.engines.valkey.planning import Listed
+from statestore.engines.valkey.planning import Listed, entries_to_add, entries_to_remove
 from statestore.engines.valkey.pool import Command
 from statestore.stored import Problem
 
@@ -71,6 +70,37 @@ async def call_all(caller: Caller, commands: Sequence[Command]) -> list[object]:
     return replies
 
 
+async def put_right(caller: Caller, keys: Keys, listed: Listed, place: str | None) -> None:
+    """Take back what was listed of a session that is elsewhere by now, or gone, or there again.
+
+    ``place`` is where it was seen after it was listed.
+    """
+    while place != listed.now:
+        await call_all(caller, entries_to_remove(keys, listed._replace(before=listed.now, now=place)))
+        if listed.now is not None and place is not None:
+            return  # whoever moved it on lists it
+        place, user_id = seen_in(caller, await caller.call(*look_for(keys, listed.id)))
+        if place is None or user_id is None:
+            return
+        listed = Listed(listed.id, user_id, None, place)
+        await call_all(caller, entries_to_add(keys, listed))
+        place, _ = seen_in(caller, await caller.call(*look_for(keys, listed.id)))
+
+
+def look_for(keys: Keys, session_id: str) -> Command:
+    """The command that tells where a session is to be listed by now, and for whom."""
+    return ("HMGET", f"{keys.session(session_id)}:h", "place", "user")
+
+
+def seen_in(caller: Caller, reply: Any) -> tuple[str | None, str | None]:
+    """What is replied to such a look; raises if that is an error."""
+    error = caller.explained(reply)
+    if error is not None:
+        raise error
+    place, user_id = reply
+    return place and place.decode(), user_id and user_id.decode()
+
+
 def session_entries(keys: Keys, session_id: str, place: bytes, user_id: bytes) -> list[Entry]:
     """Where a session is to be listed."""
     commands = entries_to_add(keys, Listed(session_id, user_id.decode(), None, place.decode()))
@@ -79,7 +109,7 @@ def session_entries(keys: Keys, session_id: str, place: bytes, user_id: bytes) -
 
 async def session_due(caller: Caller, keys: Keys, *ids: str) -> set[Entry]:
     """Where some sessions are to be listed, going by their headers."""
-    headers: list[Any] = await call_all(caller, [("HMGET", f"{keys.session(it)}:h", "place", "user") for it in ids])
+    headers: list[Any] = await call_all(caller, [look_for(keys, it) for it in ids])
     return {
         entry
         for session_id, (place, user_id) in zip(ids, headers, strict=True)

@@ -22,6 +22,7 @@ from statestore.engine import (
     Requires,
 )
 from statestore.engines.valkey.keys import Keys, place_of
+from statestore.engines.valkey.pool import Command
 from statestore.errors import CorruptData, CorruptSession, InvalidValue, NotSupported
 from statestore.jsontext import json_string
 from statestore.records import column_of
@@ -39,7 +40,11 @@ _unpack = msgspec.msgpack.Decoder(list[Any]).decode
 
 
 class Plan(NamedTuple):
-    """What a script is called with: keys that tell where, and its arguments."""
+    """What a script is called with: keys that tell where, and its arguments.
+
+    The token's key is one of them, which is not there at first: so a cluster that moves the slot makes no batch in it
+    until the slot has arrived, and whoever asks again asks where the outcome is.
+    """
 
     keys: Sequence[str]
     arguments: list[bytes]
@@ -54,6 +59,24 @@ class Listed(NamedTuple):
     user_id: str
     before: str | None
     now: str | None
+
+
+def entries_to_add(keys: Keys, listed: Listed) -> list[Command]:
+    """The commands that list a session where it is to be."""
+    if listed.now is None or listed.before == listed.now:
+        return []
+    entry = f"{listed.now}{listed.id}"
+    commands: list[Command] = [("ZADD", index, 0, entry) for index in (keys.newest, keys.newest_of(listed.user_id))]
+    return commands if listed.before is not None else [*commands, ("ZADD", keys.ids, 0, listed.id)]
+
+
+def entries_to_remove(keys: Keys, listed: Listed) -> list[Command]:
+    """The commands that remove a session from where it was."""
+    if listed.before is None or listed.before == listed.now:
+        return []
+    entry = f"{listed.before}{listed.id}"
+    commands: list[Command] = [("ZREM", index, entry) for index in (keys.newest, keys.newest_of(listed.user_id))]
+    return commands if listed.now is not None else [*commands, ("ZREM", keys.ids, listed.id)]
 
 
 class Planner:
@@ -72,7 +95,7 @@ class Planner:
         item = changes[0][1] if len(batch) == 1 else self._keys.prefix
         token = self._keys.token(item, os.urandom(12).hex())
         head = (self._keys.prefix, token, TOKEN_LIFE, self._ttl, self._changes_kept, self._has_indexes, changes)
-        return Plan(self._keys_of(batch, item), [_pack(head), *blobs], token)
+        return Plan((*self._keys_of(batch, item), token), [_pack(head), *blobs], token)
 
     def _keys_of(self, batch: Sequence[Change], item: str) -> Sequence[str]:
         """The keys of the one item of a batch; of several, any key will do, since a cluster makes no such batch."""

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from statestore.engines.inspecting import KEPT
-from statestore.engines.valkey.calling import Caller, Command
+from statestore.engines.valkey.calling import Caller
 from statestore.engines.valkey.inspecting import is_utf8
 from statestore.engines.valkey.keys import PLACE_DIGITS, Keys
-from statestore.engines.valkey.mending import REPAIR, Finding, session_due
+from statestore.engines.valkey.mending import REPAIR, Finding, look_for, session_due
 from statestore.stored import Problem
 
 _PAGE: Final = 1_000
@@ -52,8 +52,7 @@ async def _pages(caller: Caller, keys: Keys, index: str) -> AsyncIterator[list[_
     while await caller.call("TYPE", index) == b"zset":
         entries: list[bytes] = await caller.call("ZRANGEBYLEX", index, start, "+", "LIMIT", 0, _PAGE)
         ids = [(entry if index == keys.ids else entry[PLACE_DIGITS:]).decode(errors="replace") for entry in entries]
-        commands: list[Command] = [("HMGET", f"{keys.session(it)}:h", "place", "user") for it in ids]
-        replies = await caller.call_all(commands) if commands else []
+        replies = await caller.call_all([look_for(keys, it) for it in ids]) if ids else []
         yield [_Look(*found) for found in zip(entries, ids, replies, strict=True)]
         if len(entries) < _PAGE:
             return

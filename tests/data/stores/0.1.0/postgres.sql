@@ -148,6 +148,24 @@ BEGIN
     END IF;
 END $$;
 
+-- The last change below which none can turn up any more: below a row whose own transaction is below all that are under
+-- way (see note_changes), and from there on as long as no number is missing. STABLE: it sees what the statement sees
+-- that asks.
+CREATE FUNCTION horizon() RETURNS bigint STABLE LANGUAGE sql AS $$
+    WITH settled AS (
+        SELECT coalesce((
+            SELECT change FROM changes
+            WHERE age(xmin) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)
+            ORDER BY change DESC LIMIT 1
+        ), forgotten) AS change FROM store
+    ), later AS (
+        SELECT change, row_number() OVER (ORDER BY change) AS place
+        FROM changes WHERE change > (SELECT change FROM settled)
+    )
+    SELECT coalesce((SELECT max(later.change) FROM later WHERE later.change = settled.change + place), settled.change)
+    FROM settled
+$$;
+
 -- Refuse to go on after a moment: whoever asked has given up by then, or soon will, and must not find later that
 -- something happened after all. It counts whenever the statement gets here, be it after an hour in a socket.
 CREATE FUNCTION check_in_time(p_deadline double precision) RETURNS void LANGUAGE plpgsql AS $$
@@ -591,7 +609,7 @@ BEGIN
 END $$;
 
 -- Forget what nobody needs any more: outcomes after an hour, and all but the last changes. But none is forgotten below
--- which one may still turn up (see the query `horizon`): whoever watches or indexes would never hear of that one.
+-- which one may still turn up (see horizon): whoever watches or indexes would never hear of that one.
 CREATE FUNCTION tidy_up(p_changes_kept bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_last bigint;
@@ -600,20 +618,7 @@ BEGIN
         RETURN; -- somebody else is at it
     END IF;
     DELETE FROM tokens WHERE made < now() - interval '1 hour';
-    WITH settled AS (
-        SELECT coalesce((
-            SELECT change FROM changes
-            WHERE age(xmin) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)
-            ORDER BY change DESC LIMIT 1
-        ), forgotten) AS change FROM store
-    ), later AS (
-        SELECT change, row_number() OVER (ORDER BY change) AS place
-        FROM changes WHERE change > (SELECT change FROM settled)
-    )
-    SELECT least(
-        (SELECT max(change) FROM changes) - p_changes_kept,
-        coalesce((SELECT max(later.change) FROM later WHERE later.change = settled.change + place), settled.change)
-    ) INTO v_last FROM settled;
+    v_last := least((SELECT max(change) FROM changes) - p_changes_kept, horizon());
     IF v_last > (SELECT forgotten FROM store) THEN
         DELETE FROM changes WHERE change <= v_last;
         UPDATE store SET forgotten = v_last;
