@@ -274,8 +274,10 @@ def test_what_a_repair_tells_can_be_printed(tmp_path: Path) -> None:
     with StateStore.open(tmp_path) as store:
         store.save_session(Session("u", "a"))
         Path(os.fsdecode(os.fsencode(tmp_path / "sessions") + b"/\xff.json")).write_bytes(b"{}")
-        for problem in (*store.check(), *store.check(repair=True)):
-            f"{problem.where} {problem.what} {problem.advice}".encode()
+        told = [*store.check(), *store.check(repair=True)]
+        assert told
+        for problem in told:
+            assert f"{problem.where} {problem.what} {problem.advice}".encode()
 
 
 @pytest.mark.parametrize("kind", ["user", "agent"])

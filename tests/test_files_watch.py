@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -366,6 +367,22 @@ def test_a_cursor_of_a_log_that_is_gone_has_expired(
     assert watcher.take() == [("s", 2, "two")]
 
 
+def test_a_cursor_of_a_log_that_notes_what_is_not_in_the_files_has_expired(
+    files_store: StateStore, watcher: Watcher, directory: Path
+) -> None:
+    files_store.get_or_create_session("alice", "s")
+    files_store.append("s", UserMessage("one"))
+    files_store.change_cursor()
+    connection = sqlite3.connect(directory / ".statestore" / "changes.db")
+    connection.executescript("UPDATE marks SET marks = x'00000000'")
+    connection.close()
+    with pytest.raises(CursorExpired):
+        watcher.take()
+    watcher.cursor = run(watcher.engine.change_cursor())
+    files_store.append("s", UserMessage("two"))
+    assert watcher.take() == [("s", 2, "two")]
+
+
 def test_a_log_lost_while_others_remember_the_files_tells_nothing_twice(
     files_store: StateStore, watcher: Watcher, directory: Path, watch: Callable[..., Watcher]
 ) -> None:
@@ -468,6 +485,31 @@ def test_what_is_rewritten_after_the_scan_is_told_by_the_next_one(
     monkeypatch.setattr(following.ChangeLog, "catch_up", original)
     wait_for_the_next_scan()
     assert watcher.take() == [("rewound", "s", 1), ("s", 2, "zwei"), ("s", 3, "drei")]
+
+
+@pytest.mark.parametrize("meanwhile", [b"", b'{"id": "s"', None], ids=["empty", "cut", "gone"])
+def test_what_cannot_be_read_for_a_moment_after_the_scan_is_told_when_it_can(
+    meanwhile: bytes | None, watcher: Watcher, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_session(directory, "r", "first")
+    path = write_session(directory, "s", "one", "two")
+    whole = path.read_bytes()
+    original = following.ChangeLog.catch_up
+
+    def overtaken(*arguments: Any) -> Any:
+        state = original(*arguments)
+        path.unlink() if meanwhile is None else path.write_bytes(meanwhile)
+        return state
+
+    monkeypatch.setattr(following.ChangeLog, "catch_up", overtaken)
+    first = list(map(told, watcher.page().notices))
+    monkeypatch.setattr(following.ChangeLog, "catch_up", original)
+    path.write_bytes(whole)
+    wait_for_the_next_scan()
+    assert sorted(first + watcher.take()) == [
+        *[("r", 1, "first"), ("s", 1, "one"), ("s", 2, "two")],
+        *[("session", "r"), ("session", "s")],
+    ]
 
 
 def test_a_response_stamped_earlier_changes_places_and_is_told_as_a_rewrite(watcher: Watcher, directory: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.nobody import as_nobody, mode
+from faults.nobody import NOBODY, as_nobody, mode
 from statestore import ReadOnlyStore, Session, StateStore, StateStoreError, StoreUnavailable, UserMessage
 
 NONE, READ, ENTER = 0o000, 0o500, 0o300
@@ -157,6 +158,41 @@ def test_permission_lost_before_a_store_is_opened_is_told_with_its_place(way: st
     as_nobody(work, place)
 
 
+def test_a_volumes_own_directory_that_nobody_may_read_is_no_category(place: Path) -> None:
+    def work() -> None:
+        _furnished(place / "state")
+        (place / "state" / "lost+found").mkdir()
+        with StateStore.open(place / "state") as store:
+            with mode(place / "state" / "lost+found", NONE):
+                assert store.list_categories() == ["notes"]
+                assert store.check() == []
+                assert store.check(repair=True) == []
+            store.save_markdown("lost+found", "umbrella", "black")
+            assert store.list_categories() == ["lost+found", "notes"]
+            with mode(place / "state" / "notes", NONE), pytest.raises(StoreUnavailable, match="notes cannot be opened"):
+                store.list_categories()
+
+    as_nobody(work, place)
+
+
+def test_what_root_writes_anew_stays_its_users(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        return  # nobody else can write what is another one's, and leave it to him
+    _furnished(tmp_path / "state")
+    files = [tmp_path / "state" / "sessions" / "one.json", tmp_path / "state" / "notes" / "one.md"]
+    for path in files:
+        os.chown(path, NOBODY, NOBODY)
+        path.chmod(0o600)
+    with StateStore.open(tmp_path / "state") as store:
+        store.append("one", UserMessage("1"))
+        with store.batch() as batch:
+            batch.save_markdown("notes", "one", "as it is")
+            batch.save_markdown("notes", "two", "x")
+    assert [(path.stat().st_uid, path.stat().st_gid, path.stat().st_mode & 0o777) for path in files] == [
+        (NOBODY, NOBODY, 0o600)
+    ] * 2
+
+
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path | None]:
     """A disk of its own, where one may be mounted."""
@@ -204,6 +240,34 @@ def test_a_disk_that_becomes_read_only_under_an_open_directory_costs_nothing(dis
         store.append("one", UserMessage("1"))
         assert _said(store) == ["0", "1"]
         assert store.check() == []
+
+
+@pytest.mark.parametrize("way", ["another disk", "the same disk"])
+def test_a_batch_into_a_directory_that_is_mounted_on_its_own_happens_not_at_all(way: str, disk: Path | None) -> None:
+    if disk is None:
+        return
+    _furnished(disk / "state")
+    elsewhere = disk / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "old.md").write_text("old")
+    notes = disk / "state" / "notes"
+    if way == "another disk":
+        assert _mounted(notes, "size=1m,mode=755")
+        shutil.copy(elsewhere / "old.md", notes)
+    else:
+        subprocess.run(["mount", "--bind", str(elsewhere), str(notes)], check=True)
+    try:
+        with StateStore.open(disk / "state") as store:
+            with pytest.raises(StoreUnavailable, match="notes is on another file system than the store, or mounted"):
+                _batch(store)
+            assert store.load_session("one") is not None
+            with store.batch() as batch:
+                batch.delete_file("notes", "old", kind="md")
+                batch.save_markdown("other", "new", "new")
+            assert (store.load_markdown("notes", "old"), store.load_markdown("other", "new")) == (None, "new")
+            assert store.check() == []
+    finally:
+        subprocess.run(["umount", "--lazy", str(notes)], check=True)
 
 
 def _remount(disk: Path, how: str) -> None:

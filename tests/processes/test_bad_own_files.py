@@ -174,3 +174,17 @@ def test_lock_files_that_were_removed_are_made_again(own: Path, root: Path) -> N
             batch.save_markdown("notes", "one", "1")
             batch.save_markdown("notes", "two", "2")
         assert store.list_category("notes") == ["one", "today", "two"]
+
+
+@pytest.mark.parametrize("name", [".DS_Store", ".00.1a2b3c.Xk4vT9", "00 copy", "\udcff"])
+def test_what_others_put_among_the_temporary_files_does_not_stop_the_store_and_is_told(
+    name: str, own: Path, root: Path
+) -> None:
+    (own / "tmp" / name).write_text("by whom?")
+    (own / "tmp" / "notes").mkdir()
+    (own / "tmp" / "00.0123456789abcdef").write_text("left over")
+    assert _ids(root) == list("abc")
+    assert sorted(os.listdir(own / "tmp")) == sorted([name, "notes"])
+    with StateStore.open(root) as store:
+        assert len(store.check()) == 2
+        assert len(store.check(repair=True)) == 2

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import contestants
 from children import together, together_each
 from statestore import AsyncStateStore, PruneConfig, Session, StateStore, UserMessage
+from statestore.engines.files.locks import BATCHES
 from statestore.store import clearing
 
 START_METHODS = ("fork", "spawn")
@@ -106,6 +110,56 @@ def test_readers_never_see_a_part_of_a_batch(root: Path, store: StateStore) -> N
         assert len(set(titles)) == 1, "a listing shows a part of a batch"
     assert [store.load_json("five", name) for name in contestants.FIVE] == [80] * 5
     assert store.check() == []
+
+
+def test_a_batch_does_not_wait_for_those_who_come_later_to_list(
+    store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.save_markdown("notes", "old", "old")
+    is_listed, may_end, is_waiting, comes_later = (threading.Event() for _ in range(4))
+    scandir, flock = os.scandir, fcntl.flock
+
+    def scan(directory: Any) -> Any:
+        if threading.current_thread().name == "first":
+            is_listed.set()
+            may_end.wait()
+        return scandir(directory)
+
+    def lock(fd: int, operation: int) -> None:
+        name = os.path.basename(os.readlink(f"/proc/self/fd/{fd}"))
+        if threading.current_thread().name == "batch" and operation == fcntl.LOCK_EX and name == BATCHES:
+            is_waiting.set()
+        if threading.current_thread().name == "later" and operation == fcntl.LOCK_SH:
+            try:
+                flock(fd, operation | fcntl.LOCK_NB)
+            except BlockingIOError:
+                comes_later.set()  # and waits
+            else:
+                if name == BATCHES:
+                    comes_later.set()  # and goes first
+                return
+        flock(fd, operation)
+
+    def make_batch() -> None:
+        with store.batch() as batch:
+            batch.save_markdown("notes", "one", "1")
+            batch.save_markdown("notes", "two", "2")
+
+    seen: list[list[str]] = []
+    threads = [
+        threading.Thread(target=lambda: store.list_category("notes"), name="first"),
+        threading.Thread(target=make_batch, name="batch"),
+        threading.Thread(target=lambda: seen.append(store.list_category("notes")), name="later"),
+    ]
+    monkeypatch.setattr(os, "scandir", scan)
+    monkeypatch.setattr(fcntl, "flock", lock)
+    for thread, event in zip(threads, (is_listed, is_waiting, comes_later), strict=True):
+        thread.start()
+        event.wait()
+    may_end.set()
+    for thread in threads:
+        thread.join()
+    assert seen == [["old", "one", "two"]]
 
 
 def test_what_was_saved_survives_a_prune_that_runs_meanwhile(root: Path, store: StateStore) -> None:

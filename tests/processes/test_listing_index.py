@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -246,3 +247,91 @@ def test_the_index_of_a_store_opened_for_reading_is_left_as_it_is(root: Path) ->
     with StateStore.open(root, read_only=True) as store:
         assert len(store.list_sessions()) == 6
     assert (index.stat().st_mtime_ns, index.read_bytes()) == before
+
+
+@pytest.mark.parametrize("way", ["link", "directory"])
+def test_what_takes_the_place_of_a_session_that_was_listed_while_it_was_young_does_not_stop_a_listing(
+    way: str, root: Path, store: StateStore
+) -> None:
+    store.get_or_create_session("alice", "other")
+    store.get_or_create_session("alice", "one")
+    assert len(store.list_sessions()) == 2
+    path = root / "sessions" / "one.json"
+    written = path.stat().st_mtime_ns
+    path.unlink()
+    path.symlink_to("elsewhere") if way == "link" else path.mkdir()
+    while time.time_ns() - written < 60_000_000:
+        pass
+    for _ in range(2):
+        assert [summary.id for summary in store.list_sessions()] == ["other"]
+    with StateStore.open(root) as another:
+        assert [summary.id for summary in another.list_sessions()] == ["other"]
+
+
+def test_who_only_reads_lists_what_changed_since_the_index_was_written_however_many_there_are(root: Path) -> None:
+    _fill(root, 600)
+    with StateStore.open(root) as store:
+        store.list_sessions()
+    rust_program.say(root, "session-0042", "more")
+    with StateStore.open(root, read_only=True) as store:
+        newest = store.list_sessions()[0]
+        assert (newest.id, newest.message_count) == ("session-0042", 2)
+
+
+def _before_the_second_connection(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Do something when a listing has looked at the files, and is about to read from the index what it has of them."""
+    original = sqlite3.connect
+    connections = 0
+
+    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        nonlocal connections
+        connections += 1
+        if connections == 2:
+            monkeypatch.undo()
+            act()
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+
+
+@pytest.fixture
+def listed(root: Path, store: StateStore) -> StateStore:
+    """A store of six sessions, all in the index."""
+    _fill(root, 6)
+    assert len(store.list_sessions()) == 6
+    return store
+
+
+def test_pages_hold_a_session_once_though_another_one_is_written_and_listed_meanwhile(
+    root: Path, listed: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_and_list() -> None:
+        listed.append("session-0002", UserMessage("more"))
+        assert listed.list_sessions()[0].id == "session-0002"
+
+    with StateStore.open(root) as store:
+        _before_the_second_connection(monkeypatch, write_and_list)
+        seen: list[str] = []
+        page = store.list_sessions(limit=3)
+        while page:
+            seen += [summary.id for summary in page]
+            page = store.list_sessions(limit=3, after=page[-1].cursor)
+    assert sorted(seen) == [f"session-{number:04}" for number in range(6)]
+
+
+def test_a_session_that_is_deleted_while_others_list_does_not_cost_the_index(
+    root: Path, listed: StateStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def delete_and_list() -> None:
+        listed.delete_session("session-0002")
+        assert len(listed.list_sessions()) == 5
+
+    index = root / ".statestore" / "index.db"
+    before = index.stat().st_ino
+    with StateStore.open(root) as store:
+        _before_the_second_connection(monkeypatch, delete_and_list)
+        assert [summary.id for summary in store.list_sessions(order="id")] == [
+            f"session-{number:04}" for number in (0, 1, 3, 4, 5)
+        ]
+    assert index.stat().st_ino == before
+    assert not caplog.records

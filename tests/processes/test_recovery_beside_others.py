@@ -196,3 +196,26 @@ def test_a_store_opened_for_reading_says_that_a_batch_is_unfinished_and_changes_
     ):
         store.load_session("first")
     assert (snapshot(dead), json.dumps(leftovers(dead))) == before
+
+
+def test_a_store_opened_for_reading_before_anybody_wrote_there_does_not_show_half_a_batch(
+    dead_batches: list[Path], tmp_path: Path
+) -> None:
+    root = tmp_path / "read"
+    root.mkdir()
+    with StateStore.open(root, read_only=True) as reader:
+        assert reader.list_sessions() == []
+        shutil.copytree(dead_batches[-1], root, dirs_exist_ok=True)
+        acts: list[Callable[[], object]] = [
+            lambda: reader.load_session("first"),
+            lambda: reader.load_markdown("notes", "new"),
+            lambda: reader.list_sessions(),
+            lambda: reader.list_category("notes"),
+        ]
+        for act in acts:
+            with pytest.raises(StoreUnavailable, match="open it once for writing"):
+                act()
+        with StateStore.open(root) as writer:
+            assert _said(writer, "new") == ["hello"]
+        assert _said(reader, "new") == ["hello"]
+        assert reader.load_markdown("notes", "new") == "ours"

@@ -28,7 +28,7 @@ class BatchMaker:
     def commit_all(self, batch: Sequence[Change]) -> list[Outcome]:
         """Make several changes, all or none."""
         while True:
-            with self._locks.held(BATCHES):
+            with self._locks.alone(BATCHES):
                 self._recovery.finish_journal_of_the_dead()
                 with self._locks.hold(_stripes(batch)):
                     singles, owners = self._singles(batch)
@@ -95,6 +95,8 @@ class BatchMaker:
         with self._directory.category(place.category, create=plan.body is not None) as directory:
             if directory is not None:
                 self._directory.check_writable(directory, place.category)
+                if plan.body is not None:
+                    self._directory.check_within_reach(directory, place.category)
                 self._directory.check_name_is_free(directory, place.file)
         if plan.body is not None:
             temporary, status = self._directory.prepare(place.stripe, plan.body, before.status if before else None)

@@ -25,6 +25,7 @@ OWN: Final = ".statestore"
 TEMPORARY: Final = "tmp"
 LOCKS: Final = "locks"
 
+_LOST: Final = "lost+found"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PROBE: Final = "Names-\u00c9"
 """An empty file in ``.statestore``: who finds it under another spelling is on a file system that folds names."""
@@ -91,13 +92,10 @@ class Directory:
             raise StoreUnavailable(f"{self.path[:200]} cannot be used as a store: {error}") from error
         if read_only:
             try:
-                self._own = os.open(OWN, _DIRECTORY, dir_fd=self._root)
-                self._temporary = os.open(TEMPORARY, _DIRECTORY, dir_fd=self._own)
-            except FileNotFoundError:
-                return  # nobody but the Rust program ever wrote here
-            except OSError as error:
+                self.find_own()
+            except StoreUnavailable:
                 self.close()
-                raise StoreUnavailable(f"{self.path}/{OWN} is not what it should be: {error.strerror}") from error
+                raise
             return
         self._lasting.add(_identity(self._root))
         try:
@@ -109,6 +107,18 @@ class Directory:
             raise StoreUnavailable(
                 f"{self.path} cannot be written: {error.strerror}; open it with read_only=True to read it"
             ) from error
+
+    def find_own(self) -> None:
+        """Open the store's own corner, if there is one by now."""
+        try:
+            if self._own < 0:
+                self._own = os.open(OWN, _DIRECTORY, dir_fd=self._root)
+            if self._temporary < 0:
+                self._temporary = os.open(TEMPORARY, _DIRECTORY, dir_fd=self._own)
+        except FileNotFoundError:
+            return  # nobody but the Rust program ever wrote here
+        except OSError as error:
+            raise StoreUnavailable(f"{self.path}/{OWN} is not what it should be: {error.strerror}") from error
 
     def close(self) -> None:
         """Let go of it."""
@@ -260,8 +270,7 @@ class Directory:
                 moment = time.time_ns()
                 if old is not None:
                     moment = max(moment, old.st_mtime_ns + 1)
-                    if stat.S_IMODE(old.st_mode) != stat.S_IMODE(os.fstat(fd).st_mode):
-                        os.fchmod(fd, stat.S_IMODE(old.st_mode))
+                    _keep_owner_and_mode(fd, old)
                 os.utime(fd, ns=(moment, moment))
                 if self._is_durable:
                     flush(fd)
@@ -332,6 +341,23 @@ class Directory:
         if not os.access(".", os.W_OK | os.X_OK, dir_fd=directory, effective_ids=True):
             raise StoreUnavailable(f"{self.path}/{where} cannot be written") from PermissionError(errno.EACCES, where)
 
+    def check_within_reach(self, directory: int, where: str) -> None:
+        """Raise `StoreUnavailable` if no rename leads from the temporary files into a directory."""
+        is_within_reach = _identity(directory)[0] == _identity(self._temporary)[0]
+        try:
+            os.replace(".", ".", src_dir_fd=self._temporary, dst_dir_fd=directory)  # never done; the reason tells
+        except OSError as error:
+            is_within_reach = is_within_reach and error.errno != errno.EXDEV
+        if not is_within_reach:
+            raise StoreUnavailable(
+                f"{self.path}/{where} is on another file system than the store, or mounted on its own: "
+                "nothing can be put there in one step"
+            )
+
+    def is_kept_by_the_system(self, directory: int, name: str) -> bool:
+        """Whether a directory is one that a file system has for itself: in the root of a volume there is one."""
+        return name == _LOST and not os.access(name, os.R_OK | os.X_OK, dir_fd=directory, effective_ids=True)
+
     def stat_after_rename(self, directory: int, name: str, prepared: os.stat_result) -> os.stat_result:
         """What a stat says of a file now that it is in place; what it said before, if that is not our file any more."""
         status = self.stat(directory, name)
@@ -352,6 +378,16 @@ def _identity(directory: int) -> tuple[int, int]:
 
 def _taken(name: str) -> str:
     return f"{name!r} differs from an existing name only in a way that this file system does not see"
+
+
+def _keep_owner_and_mode(fd: int, old: os.stat_result) -> None:
+    """Have a file be whose the old one was, if the system lets us, and as readable: its user must not be shut out."""
+    new = os.fstat(fd)
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        with suppress(OSError):
+            os.fchown(fd, old.st_uid, old.st_gid)
+    if stat.S_IMODE(new.st_mode) != stat.S_IMODE(old.st_mode):
+        os.fchmod(fd, stat.S_IMODE(old.st_mode))
 
 
 def _write_all(fd: int, body: Pieces) -> None:

@@ -87,7 +87,8 @@ def _walk(directory: Directory, category: str) -> Iterator[str]:
             if fd is None:
                 return
             with os.scandir(fd) as entries:
-                below = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+                names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            below = [name for name in names if not directory.is_kept_by_the_system(fd, name)]
     except StoreUnavailable:
         return  # a link or a file: nothing of ours is below it
     for name in below:

@@ -6,6 +6,7 @@ import logging
 import os
 import sqlite3
 import sys
+import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
@@ -41,6 +42,7 @@ from statestore.engines.files.recovery import Recovery
 from statestore.engines.files.repairing import Repair
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.files.wording import index_words
+from statestore.engines.forking import hold_while_forking
 from statestore.engines.judging import check_batch
 from statestore.engines.telling import Moment
 from statestore.engines.usage import Usage
@@ -57,6 +59,10 @@ from statestore.stored import (
 
 log = logging.getLogger("statestore")
 T = TypeVar("T")
+
+_finding = threading.Lock()
+"""Held while a store that is only read opens what it finds of ours, so that it is opened once."""
+hold_while_forking(_finding)
 
 
 class FilesEngine:
@@ -97,14 +103,17 @@ class FilesEngine:
 
     def _prepare(self) -> None:
         """Find or make the locks, and tidy up after those who died."""
-        locks = self._directory.own_directory(LOCKS, create=not self._read_only)
-        self._locks = Locks(locks, is_writable=not self._read_only)
+        self._find_locks()
         if not self._read_only:
             surveyor = Surveyor(self._directory, self._sessions)
             self._recovery = Recovery(self._directory, self._locks)
             self._committer = Committer(self._directory, self._locks, surveyor, self._recovery)
             self._batches = BatchMaker(self._directory, self._locks, surveyor, self._recovery)
             self._recovery.clean_up()
+
+    def _find_locks(self) -> None:
+        locks = self._directory.own_directory(LOCKS, create=not self._read_only)
+        self._locks = Locks(locks, is_writable=not self._read_only)
 
     async def close(self) -> None:
         if self._usage.close():
@@ -271,6 +280,8 @@ class FilesEngine:
 
     def _wait_for_batch(self) -> None:
         """Before reading: let a batch of several files be made to its end, or finish it for a writer that died."""
+        if self._read_only:
+            self._look_for_writers()
         if not journal.is_waiting(self._directory):
             return
         if not self._read_only:
@@ -281,6 +292,15 @@ class FilesEngine:
                 raise StoreUnavailable(
                     f"{self.url} holds a batch whose writer died: open it once for writing, which finishes the batch"
                 )
+
+    def _look_for_writers(self) -> None:
+        """Whoever only reads may have come before anybody who takes locks."""
+        if self._locks.are_there:
+            return
+        with _finding:
+            if not self._locks.are_there:
+                self._directory.find_own()
+                self._find_locks()
 
 
 def _check_file_names(path: str) -> None:

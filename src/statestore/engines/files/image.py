@@ -27,6 +27,11 @@ def version_text(identity: Identity, checksum: int) -> str:
     return f"{identity.size:x}-{identity.mtime_ns:x}-{identity.inode:x}-{checksum:08x}"
 
 
+def is_version_of(version: str, size: int, mtime_ns: int, inode: int) -> bool:
+    """Whether a version is that of a file in this state, whatever its bytes."""
+    return version.startswith(f"{size:x}-{mtime_ns:x}-{inode:x}-")
+
+
 class FileVersion:
     """A session file's version: equal to what has the same text, worked out when first needed."""
 

@@ -22,6 +22,7 @@ import msgspec
 from statestore.engine import SessionQuery
 from statestore.engines.files.documents import is_unicode
 from statestore.engines.files.identity import Identity
+from statestore.engines.files.image import is_version_of
 from statestore.engines.files.own_database import OwnDatabase
 from statestore.engines.files.seen import TICK_NS, Entry, differences
 from statestore.engines.forking import forget_after_fork
@@ -47,7 +48,7 @@ _decode_summaries = msgspec.json.Decoder(list[SessionSummary]).decode
 
 
 class IndexDamaged(Exception):
-    """The index on disk made no sense. It was removed; the next look at the files makes another."""
+    """What the index on disk told made no sense, or of the files at another moment. It was forgotten: look again."""
 
 
 class Index:
@@ -107,7 +108,9 @@ class Index:
         entry = entries.get(session_id)
         if entry is None or entry.is_settled or entry.error or time.time_ns() - entry.mtime_ns <= TICK_NS:
             return False
-        if not confirm(session_id, self._summaries_of([session_id])[0]):
+        self._read_missing([session_id])
+        summary = self._summaries.get(session_id)
+        if summary is None or not confirm(session_id, summary):
             return False
         entries[session_id] = msgspec.structs.replace(entry, is_settled=True)
         return True
@@ -141,17 +144,36 @@ class Index:
 
     def _summaries_of(self, session_ids: list[str]) -> list[SessionSummary]:
         """The summaries of these sessions; what is only on disk yet is read from there."""
+        self._read_missing(session_ids)
+        try:
+            return [self._summaries[session_id] for session_id in session_ids]
+        except KeyError as error:
+            raise IndexDamaged(f"it does not tell of {error} as it is now") from error
+
+    def _read_missing(self, session_ids: list[str]) -> None:
+        """Read summaries from disk. What others noted there meanwhile, of files that changed since, is no use."""
         missing = [session_id for session_id in session_ids if session_id not in self._summaries]
-        if missing and self._file:
-            try:
-                self._summaries |= {summary.id: summary for summary in self._file.summaries(missing)}
-                return [self._summaries[session_id] for session_id in session_ids]
-            except (sqlite3.DatabaseError, msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
-                self._file.discard(error)
-                self._entries = self._newest_first = None
-                self._summaries = {}
-                raise IndexDamaged(str(error)) from error
-        return [self._summaries[session_id] for session_id in session_ids]
+        if not missing or not self._file:
+            return
+        try:
+            found = {summary.id: summary for summary in self._file.summaries(missing)}
+        except (sqlite3.DatabaseError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            self._file.discard(error)
+            self._entries = self._newest_first = None
+            self._summaries = {}
+            raise IndexDamaged(str(error)) from error
+        entries = self._entries or {}
+        for session_id in missing:
+            summary = found.get(session_id)
+            if summary is not None and _is_of(summary, entries[session_id]):
+                self._summaries[session_id] = summary
+            else:
+                del entries[session_id]
+
+
+def _is_of(summary: SessionSummary, entry: Entry) -> bool:
+    """Whether a summary tells of the state of a file that an entry does."""
+    return is_version_of(summary.version, entry.size, entry.mtime_ns, entry.inode)
 
 
 class IndexFile:

@@ -40,6 +40,11 @@ def stripe_of(item: Iterable[str]) -> str:
     return f"{zlib.crc32('/'.join(item).encode('utf-8', 'surrogatepass')) % STRIPES:02x}"
 
 
+def _entry_to(name: str) -> str:
+    """The lock that one holds while waiting for a lock that is shared."""
+    return f"{name}-entry"
+
+
 class Locks:
     """The lock files of one store. Who only reads takes what locks there are, and makes none."""
 
@@ -47,6 +52,11 @@ class Locks:
         self._directory = directory
         self._flags = (os.O_RDWR | os.O_CREAT) if is_writable else os.O_RDONLY
         self._flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe in its place must not hold us up
+
+    @property
+    def are_there(self) -> bool:
+        """Whether there is a directory of locks."""
+        return self._directory >= 0
 
     def close(self) -> None:
         """Let go of the directory."""
@@ -59,7 +69,22 @@ class Locks:
 
     @contextmanager
     def shared_if_there(self, name: str) -> Generator[None]:
-        """Hold one lock together with other readers, if anybody ever made it."""
+        """Hold one lock together with other readers, if anybody ever made it; after those who wait to be alone."""
+        with ExitStack() as stack:
+            with self._shared(_entry_to(name)):
+                stack.enter_context(self._shared(name))
+            yield
+
+    @contextmanager
+    def alone(self, name: str) -> Generator[None]:
+        """Hold one lock that others share. Who comes to share it meanwhile waits: they may never all be gone."""
+        with ExitStack() as stack:
+            with self.held(_entry_to(name)):
+                stack.enter_context(self.held(name))
+            yield
+
+    @contextmanager
+    def _shared(self, name: str) -> Generator[None]:
         try:
             fd = None if self._directory < 0 else self._take(name, fcntl.LOCK_SH)
         except FileNotFoundError:

@@ -13,13 +13,19 @@ from statestore.engines.files import journal
 from statestore.engines.files.directory import Directory, NotAFile
 from statestore.engines.files.editing import changed
 from statestore.engines.files.journal import Step, fingerprint
-from statestore.engines.files.locks import BATCHES, Locks, stripe_of
+from statestore.engines.files.locks import ALL_STRIPES, BATCHES, Locks, stripe_of
 from statestore.errors import InvalidValue
 from statestore.records import said_in
 from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
 
 log = logging.getLogger("statestore")
+
+
+def owner_of(temporary: str) -> str | None:
+    """The stripe that a temporary file is named for, or the journal; ``None`` if somebody else put it there."""
+    owner = temporary.partition(".")[0]
+    return owner if owner in (journal.NAME, *ALL_STRIPES) else None
 
 
 class Recovery:
@@ -49,7 +55,7 @@ class Recovery:
 
     def finish_journal(self) -> None:
         """Wait for the batch that is being made; if its writer died, make it to its end."""
-        with self._locks.held(BATCHES):
+        with self._locks.alone(BATCHES):
             self.finish_journal_of_the_dead()
 
     def finish_journal_of_the_dead(self) -> None:
@@ -108,13 +114,13 @@ class Recovery:
 
     def clean_up(self) -> None:
         """Finish what a crashed writer began, and remove the temporary files it left."""
-        with self._locks.held(BATCHES):
+        with self._locks.alone(BATCHES):
             self.finish_journal_of_the_dead()
             for name in self._directory.temporary_files():
-                stripe = name.partition(".")[0]
-                if stripe == journal.NAME:
+                owner = owner_of(name)
+                if owner == journal.NAME:
                     self._directory.discard(name)  # only written with this lock held
-                    continue
-                with self._locks.held_if_free(stripe) as is_left_over:
-                    if is_left_over:
-                        self._directory.discard(name)
+                elif owner is not None:
+                    with self._locks.held_if_free(owner) as is_left_over:
+                        if is_left_over:
+                            self._directory.discard(name)

@@ -102,11 +102,17 @@ class SessionFiles:
                 return self._examined(directory, session_id)
 
             def confirm(session_id: str, summary: SessionSummary) -> bool:
-                found = self.read(directory, session_id)
-                return found is not None and version_text(Identity.of(found[1]), found[0].crc32()) == summary.version
+                return self._is_confirmed(directory, session_id, summary)
 
             self._index.refresh(directory, examine, confirm)
         return self._index
+
+    def _is_confirmed(self, directory: int, session_id: str, summary: SessionSummary) -> bool:
+        try:
+            found = self.read(directory, session_id)
+        except (CorruptSession, StoreUnavailable):
+            return False
+        return found is not None and version_text(Identity.of(found[1]), found[0].crc32()) == summary.version
 
     def _examined(self, directory: int, session_id: str) -> tuple[Identity, SessionSummary | str] | None:
         status = self._directory.stat(directory, session_id + SUFFIX)

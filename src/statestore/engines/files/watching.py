@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
 from statestore.engine import ChangePage
 from statestore.engines.files.image import SessionImage
+from statestore.engines.files.log_file import LogDamaged
 from statestore.engines.files.looking import Looker
 from statestore.engines.files.noting import LogState, log_state
 from statestore.engines.files.states import mark_of, marks_in
@@ -37,9 +39,21 @@ def read_changes(
     with snapshot(connection):
         _check(after, log_state(connection))
         rows = connection.execute(_CHANGES, (after.change, min(limit, _MOST))).fetchall()
-        changes = (ChangeRow(*row) for row in rows)
+        changes = [ChangeRow(*row) for row in rows]
         added = _Remains(connection, looker).added
-        return tell(changes, after, added, session_id=session_id, user_id=user_id, limit=limit)
+        while True:
+            try:
+                return tell(changes, after, added, session_id=session_id, user_id=user_id, limit=limit)
+            except _NotAsNoted as found:  # the next scan notes what it is then: until that, this change is not told
+                changes = [change for change in changes if change.change < found.change]
+
+
+class _NotAsNoted(Exception):
+    """A session file is not what it was when the log noted a change, so that what the change added is not there."""
+
+    def __init__(self, change: int) -> None:
+        super().__init__(change)
+        self.change = change
 
 
 def _check(after: Moment, state: LogState) -> None:
@@ -61,20 +75,29 @@ class _Remains:
 
     def added(self, change: ChangeRow, told: int) -> Iterator[StoredRecord]:
         """The records that were added, after ``told``, and neither removed nor rewritten again."""
-        image = self._image(change)
-        if image is None or change.first is None or change.last is None:
+        if change.first is None or change.last is None:
             return
         number = change.number, change.change
         (rewound_to,) = self._connection.execute(
             "SELECT min(rewound_to) FROM changes WHERE number = ? AND change > ? AND rewound_to IS NOT NULL", number
         ).fetchone()
-        (marks,) = self._connection.execute("SELECT marks FROM marks WHERE number = ?", number[:1]).fetchone()
         first = max(change.first, told + 1)
         last = change.last if rewound_to is None else min(change.last, rewound_to)
-        for record, mark in zip(self._looker.records(image), marks_in(marks), strict=False):
-            # One that is not as the log has it was changed since the scan, which the next one tells.
-            if first <= record.seq <= last and mark == mark_of(record):
-                yield record
+        if first > last:
+            return
+        text, version = self._connection.execute(
+            "SELECT marks, version FROM marks JOIN sessions USING (number) WHERE number = ?", number[:1]
+        ).fetchone()
+        image, marks = self._image(change), marks_in(text)
+        records = [] if image is None else self._looker.records(image)
+        for place in range(bisect_left(records, first, key=lambda record: record.seq), len(marks)):
+            if place < len(records) and records[place].seq > last:
+                return
+            if place == len(records) or marks[place] != mark_of(records[place]):
+                if image is not None and str(image.version) == version:
+                    raise LogDamaged(f"what it notes of session {change.id} is not what is in its file")
+                raise _NotAsNoted(change.change)
+            yield records[place]
 
     def _image(self, change: ChangeRow) -> SessionImage | None:
         """The session's file, if it still is that session's and can be read."""
