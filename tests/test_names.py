@@ -294,6 +294,12 @@ def test_good_categories_work_everywhere(store: StateStore, category: str) -> No
     assert store.list_categories() == []
 
 
+@pytest.mark.parametrize("category", ["/abs", "a/", "a//b"])
+def test_the_error_tells_an_empty_part_from_an_empty_category(store: StateStore, category: str) -> None:
+    with pytest.raises(InvalidName, match=f"invalid category '{category}': the part before or after a '/' is empty"):
+        store.save_json(category, "n", 1)
+
+
 def test_a_category_may_have_500_bytes_and_no_more(store: StateStore) -> None:
     longest = "/".join(["a" * 199, "b" * 199, "c" * 100])
     assert len(longest) == 500

@@ -1,4 +1,4 @@
-"""Durable sessions and state for AI agents: one API over SQLite, files and memory.
+"""Durable sessions and state for AI agents: one API over SQLite, files, PostgreSQL, Valkey and memory.
 
 ``StateStore.open("state.db")`` opens a store for plain code, ``AsyncStateStore.open(…)`` one for event loops.
 A `Session` holds a conversation; ``store.save_session(session)`` sends what changed in it.

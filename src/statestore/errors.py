@@ -15,6 +15,8 @@
     │   └── CorruptDocument
     ├── CopyRefused            the target of a copy holds something else               (in ``copying``)
     ├── CopyIncomplete         a copy could not read, or could not verify, everything  (in ``copying``)
+    ├── NotAnExport            what should be imported is no export, or not all of it  (in ``exchange``)
+    ├── FrameworkUnavailable   an adapter's framework is not there, or too old or new  (in ``adapters``)
     ├── NotSupported           the engine does not offer this
     ├── ReadOnlyStore          a write to a store that was opened for reading
     ├── StoreClosed            used after ``close``, or in a process that did not open it

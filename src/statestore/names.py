@@ -47,14 +47,12 @@ def check_category(category: str) -> str:
     if not isinstance(category, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidName(f"a category is a text, not {type(category).__name__}")
     category = str.__str__(category)  # what is judged is what is used
-    if not category:
-        raise InvalidName("invalid category '': it is empty")
     for part in category.split("/"):
+        if category and not part:
+            raise InvalidName(f"invalid category {category!a}: the part before or after a '/' is empty")
         _check_part("category", category, part)
         if part.casefold().endswith(SUFFIXES):
             raise InvalidName(f"invalid category {category!r}: no part may end in {', '.join(SUFFIXES)}")
-        if part.casefold() == RESERVED_PART:
-            raise InvalidName(f"invalid category {category!r}: {RESERVED_PART} is the store's own")
     if len(category.encode()) > MAX_CATEGORY_BYTES:
         raise InvalidName(f"invalid category {category[:40]!r}…: longer than {MAX_CATEGORY_BYTES} bytes of UTF-8")
     return category

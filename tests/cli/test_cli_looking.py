@@ -46,7 +46,8 @@ def test_ls_selects_by_user_project_and_age(here: Path) -> None:
     assert ids("--project", "holidays") == ["trip"]
     assert ids("--user", "bob", "--since", "60h") == ["tokyo-weather", "hebrew-greeting"]
     assert len(ids("--all")) == 7
-    assert refused(here, 1, "ls", "--user", "nobody") == "statestore: there are no sessions like that\n"
+    for nobody in ("nobody", ""):
+        assert refused(here, 1, "ls", "--user", nobody) == "statestore: there are no sessions like that\n"
 
 
 def test_ls_top_level_leaves_out_what_has_a_parent(here: Path) -> None:
@@ -198,6 +199,16 @@ def words_in(path: Path) -> int:
         return connection.execute("SELECT count(*) FROM words_docsize").fetchone()[0]
 
 
+def test_search_by_age_leaves_out_what_is_damaged_and_says_so(here: Path) -> None:
+    lines_of(here, "say", "tokyo-weather", "a ferry to Tokyo")
+    with closing(sqlite3.connect(here / "state.db")) as database, database:
+        database.execute("UPDATE records SET body = replace(body, '20', 'in ') WHERE body LIKE '%Which ferry%'")
+    done = run(here, "search", "ferry", "--since", "1d", "--json")
+    assert done.returncode == 0
+    assert {json.loads(line)["session_id"] for line in done.stdout.splitlines()} == {"tokyo-weather"}
+    assert "warning: session trip is left out" in done.stderr
+
+
 def test_search_keeps_its_index_of_words(here: Path) -> None:
     assert words_in(here / "state.db") == 0
     assert lines_of(here, "search", "ferry")
@@ -251,6 +262,7 @@ def test_docs_lists_categories_and_their_documents(here: Path) -> None:
     assert lines_of(here, "docs", "notes") == ["name   kind  size", "today  md    27 B"]
     assert refused(here, 1, "docs", "projects").endswith("below it are\n  projects/alpha\n")
     assert refused(here, 1, "docs", "nothing") == "statestore: category 'nothing' holds no documents\n"
+    assert refused(here, 2, "docs", "") == "statestore: invalid category '': it is empty\n"
 
 
 def test_cat_prints_the_very_bytes(here: Path) -> None:

@@ -159,6 +159,13 @@ def test_a_directory_of_the_rust_program_is_imported(tmp_path: Path) -> None:
     assert lines_of(tmp_path, "export") == lines_of(tmp_path, "--store", "file:rust", "export")
 
 
+def test_a_directory_that_holds_nothing_to_import_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "rust").mkdir()
+    done = run(tmp_path, "import", "rust")
+    assert (done.returncode, done.stdout) == (1, "0 imported\n")
+    assert done.stderr == "statestore: there is nothing to import in rust\n"
+
+
 def test_a_store_is_copied_verified_and_copied_again(here: Path) -> None:
     told, digest = lines_of(here, "copy", "state.db", "file:copied")
     assert "7 sessions with 15 records, 3 documents" in told

@@ -44,7 +44,7 @@ def test_nothing_is_deleted_if_one_of_the_ids_is_wrong(here: Path) -> None:
 def test_what_is_deleted_forever_is_in_no_trash(here: Path) -> None:
     assert lines_of(here, "delete", "trip", "--forever") == ["deleted trip"]
     done = run(here, "trash")
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "statestore: the trash is empty\n")
 
 
 def test_a_damaged_session_can_be_deleted_forever_by_its_whole_id(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_the_trash_is_emptied_only_on_purpose(here: Path) -> None:
     lines_of(here, "delete", "trip")
     assert "--yes" in refused(here, 2, "trash", "--empty")
     assert lines_of(here, "trash", "--empty", "--yes") == ["1 deleted for good"]
-    assert "trash is empty" in Terminal(here, 80, "trash").end()
+    assert refused(here, 1, "trash") == "statestore: the trash is empty\n"
 
 
 def test_a_restored_session_never_replaces_another(here: Path) -> None:

@@ -18,9 +18,9 @@ class Chosen(NamedTuple):
     @property
     def target(self) -> str:
         """The store: ``--store``, else ``STATESTORE_URL``, else ``./state.db``."""
-        return self.store or os.environ.get(VARIABLE) or DEFAULT
+        return os.environ.get(VARIABLE) or DEFAULT if self.store is None else self.store
 
     @property
     def is_default(self) -> bool:
         """Whether nobody named a store."""
-        return not self.store and not os.environ.get(VARIABLE)
+        return self.store is None and not os.environ.get(VARIABLE)

@@ -14,7 +14,6 @@ from statestore.records import body_of
 from statestore.visible import on_its_lines, on_one_line
 
 _FOLDED: Final = 100
-_WHO: Final = {"user": "user", "agent": "agent"}
 
 
 class EntryJson(msgspec.Struct):
@@ -33,7 +32,7 @@ def entry_json(session_id: str, seq: int | None, kind: str, record: Record) -> E
 
 def conversation_piece(entry: TimelineEntry, *, raw: bool) -> str:
     """One record of a conversation, after an empty line: who, when, and what; an event is one line, unless raw."""
-    who = styled(on_one_line(entry.kind), _WHO.get(entry.kind, "dim"))
+    who = styled(on_one_line(entry.kind), style_of(entry.kind))
     clock = clock_of(entry.record.timestamp)
     head = f"{styled(f'#{entry.seq}', 'dim')} {who}  {styled(clock, 'dim')}"
     if isinstance(entry.record, Event):
@@ -44,6 +43,11 @@ def conversation_piece(entry: TimelineEntry, *, raw: bool) -> str:
         return f"\n{head}\n{on_its_lines(pretty)}\n"
     shown = as_written if raw or not is_terminal() else rendered
     return f"\n{head}\n{shown(entry.record.content)}\n"
+
+
+def style_of(kind: str) -> str:
+    """The style for a kind of record: what was said stands out, events do not."""
+    return kind if kind in ("user", "agent") else "dim"
 
 
 def folded(event: Event, beside: int) -> str:

@@ -1,4 +1,4 @@
-"""Moments and durations as people write and read them: ``2d``, ``2026-01-31``, ``3 h ago``."""
+"""Moments and durations as people write and read them: ``2d``, ``2026-01-31``, ``3h``."""
 
 from __future__ import annotations
 

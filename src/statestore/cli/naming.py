@@ -9,6 +9,7 @@ from typing import Final
 
 from statestore import SessionSummary, StateStore
 from statestore.cli.failures import NOT_FOUND, WRONG_USAGE, CommandFailed
+from statestore.cli.printing import is_terminal
 from statestore.names import check_session_id
 from statestore.stored import Cursor
 
@@ -48,8 +49,10 @@ def find_whole_session(store: StateStore, typed: str) -> SessionSummary:
     raise _not_there(typed, candidates[:_SHOWN] or _nearest(store, typed))
 
 
-def short_ids(ids: Sequence[str]) -> list[str]:
-    """Ids cut to what tells them apart, if they are too long to type; others as they are."""
+def shown_ids(ids: Sequence[str]) -> list[str]:
+    """Ids as a listing shows them: on a terminal, those too long to type are cut to what tells them apart."""
+    if not is_terminal():
+        return list(ids)
     ordered = sorted(set(ids))
     shared = [_shared(*pair) for pair in pairwise(ordered)]
     needed = {

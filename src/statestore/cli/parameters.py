@@ -11,3 +11,7 @@ SessionArgument = Annotated[str, typer.Argument(metavar="ID", help="A session's 
 User = Annotated[str | None, typer.Option("--user", metavar="USER", help="Only this user's.")]
 Project = Annotated[str | None, typer.Option("--project", metavar="ID", help="Only this project's.")]
 Since = Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Only newer ones: 2d, 12h, 2026-01-31.")]
+Text = Annotated[str | None, typer.Argument(metavar="TEXT", help="Else, or with -, standard input.")]
+Key = Annotated[str | None, typer.Option("--key", metavar="KEY", help="Stored once, however often it is repeated.")]
+Forever = Annotated[bool, typer.Option("--forever", help="Not into the trash: at once, for good.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: for scripts.")]

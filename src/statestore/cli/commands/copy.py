@@ -10,7 +10,7 @@ import typer
 from statestore import CopyProgress, CopyRefused, copy_store
 from statestore.cli.failures import CommandFailed
 from statestore.cli.parameters import Json
-from statestore.cli.printing import cut, print_json, print_line, size_text, terminal_width
+from statestore.cli.printing import counted, cut, print_json, print_line, size_text, terminal_width
 from statestore.visible import on_one_line
 
 EXAMPLES: Final = (
@@ -43,10 +43,9 @@ def copy(
         print_json(report)
         return
     there = f"; {report.skipped} of them were there already" if report.skipped else ""
-    print_line(
-        f"{on_one_line(report.target)}: {report.sessions} sessions with {report.records} records, "
-        f"{report.documents} documents, {size_text(report.bytes)}, verified{there}"
-    )
+    sessions, records = counted(report.sessions, "session"), counted(report.records, "record")
+    documents, size = counted(report.documents, "document"), size_text(report.bytes)
+    print_line(f"{on_one_line(report.target)}: {sessions} with {records}, {documents}, {size}, verified{there}")
     print_line(f"digest {report.digest}")
 
 

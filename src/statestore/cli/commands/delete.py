@@ -10,7 +10,7 @@ from statestore import CorruptData, StateStore
 from statestore.cli.failures import NOT_FOUND, UNUSABLE, CommandFailed
 from statestore.cli.naming import find_session, find_whole_session
 from statestore.cli.opening import writing
-from statestore.cli.parameters import Json
+from statestore.cli.parameters import Forever, Json
 from statestore.cli.printing import print_json, print_line
 from statestore.visible import on_one_line
 
@@ -19,7 +19,6 @@ EXAMPLES: Final = (
     "statestore delete trip --forever",
 )
 TRASH_HOURS: Final = 7 * 24
-Forever = Annotated[bool, typer.Option("--forever", help="Not into the trash: at once, for good.")]
 
 
 def delete(

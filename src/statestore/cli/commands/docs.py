@@ -19,12 +19,12 @@ EXAMPLES: Final = (
 
 def docs(
     ctx: typer.Context,
-    category: Annotated[str | None, typer.Argument(metavar="[CATEGORY]", help="Its documents; else, all.")] = None,
+    category: Annotated[str | None, typer.Argument(metavar="CATEGORY", help="Its documents; else, all.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the documents of a category, or the categories there are."""
     with reading(ctx) as store:
-        named = [category] if category else store.list_categories()
+        named = store.list_categories() if category is None else [category]
         held = {name: store.list_documents(name) for name in named}
         below = store.list_categories(category) if category and not held[category] else []
     if category is None:
@@ -42,5 +42,5 @@ def docs(
         columns = (Column("name", stretches=True), Column("kind"), Column("size", is_number=True))
         print_table(columns, [(info.name, info.kind, size_text(info.size)) for info in held[category]])
     if not any(held.values()):
-        what = f"category {category!r} holds no documents" if category else "there are no documents"
+        what = "there are no documents" if category is None else f"category {category!r} holds no documents"
         raise CommandFailed(f"{what}; below it are" if below else what, choices=below)

@@ -8,10 +8,10 @@ import msgspec
 import typer
 
 from statestore import Event
-from statestore.cli.commands.say import Key, add_record, text_given
+from statestore.cli.commands.say import add_record, text_given
 from statestore.cli.failures import WRONG_USAGE, CommandFailed
 from statestore.cli.json_given import json_given
-from statestore.cli.parameters import Json, SessionArgument
+from statestore.cli.parameters import Json, Key, SessionArgument
 
 EXAMPLES: Final = (
     """statestore event trip tool_call '{"name": "timetable", "before": "12:00"}'""",

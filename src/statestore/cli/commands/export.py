@@ -15,7 +15,7 @@ from statestore.cli.moments import moment_before_now
 from statestore.cli.naming import find_session
 from statestore.cli.opening import reading
 from statestore.cli.parameters import Json, Project, Since, User
-from statestore.cli.printing import print_json, print_line, size_text
+from statestore.cli.printing import counted, print_json, print_line, size_text
 from statestore.exchange import FORMATS, SUFFIXES, Format, check_is_elsewhere, export_sessions, write_whole
 from statestore.visible import in_json, on_its_lines, on_one_line
 
@@ -115,5 +115,4 @@ def _tell(output: str, form: Format, count: int, size: int, *, as_json: bool) ->
     if as_json:
         print_json({"file": output, "format": form, "sessions": count, "bytes": size})
     else:
-        what = "1 session" if count == 1 else f"{count} sessions"
-        print_line(f"{on_one_line(output)}: {what} as {form}, {size_text(size)}")
+        print_line(f"{on_one_line(output)}: {counted(count, 'session')} as {form}, {size_text(size)}")

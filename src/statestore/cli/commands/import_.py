@@ -52,6 +52,8 @@ def import_(
         finally:
             if not as_json:
                 print_line(_summary(fates))
+    if not fates:
+        raise CommandFailed(f"there is nothing to import in {', '.join(files)}")
     if fates["refused"]:
         raise typer.Exit(NOT_FOUND)
 

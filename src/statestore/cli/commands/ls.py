@@ -9,7 +9,7 @@ import typer
 from statestore import SessionSummary
 from statestore.cli.failures import CommandFailed
 from statestore.cli.moments import age_of, moment_before_now
-from statestore.cli.naming import short_ids
+from statestore.cli.naming import shown_ids
 from statestore.cli.opening import reading
 from statestore.cli.parameters import Json, Project, Since, User
 from statestore.cli.printing import Column, is_terminal, print_json, print_line, print_table, size_text, styled
@@ -61,7 +61,8 @@ def ls(
         if len(found) > len(shown) and is_terminal():
             print_line(styled("… and older ones: --all, or --limit N", "dim"))
     if not shown:
-        raise CommandFailed("there are no sessions" + (" like that" if user or project or since or top_level else ""))
+        is_narrowed = (user, project, since, top_level) != (None, None, None, False)
+        raise CommandFailed("there are no sessions" + (" like that" if is_narrowed else ""))
 
 
 def _print_sessions(summaries: list[SessionSummary]) -> None:
@@ -78,6 +79,6 @@ def _print_sessions(summaries: list[SessionSummary]) -> None:
                 age_of(summary.updated_at),
                 size_text(summary.size),
             )
-            for summary, session_id in zip(summaries, short_ids(ids) if is_terminal() else ids, strict=True)
+            for summary, session_id in zip(summaries, shown_ids(ids), strict=True)
         ],
     )

@@ -10,20 +10,19 @@ import typer
 
 from statestore import Doomed, PruneConfig
 from statestore.cli.asking import ask, can_ask
-from statestore.cli.commands.delete import TRASH_HOURS, Forever
+from statestore.cli.commands.delete import TRASH_HOURS
 from statestore.cli.failures import WRONG_USAGE, CommandFailed
 from statestore.cli.moments import age_of, duration_of
-from statestore.cli.naming import short_ids
+from statestore.cli.naming import shown_ids
 from statestore.cli.opening import reading, writing
-from statestore.cli.parameters import Json
-from statestore.cli.printing import Column, is_terminal, print_json, print_line, print_table, size_text
+from statestore.cli.parameters import Forever, Json, Yes
+from statestore.cli.printing import Column, counted, is_terminal, print_json, print_line, print_table, size_text
 
 EXAMPLES: Final = (
     "statestore prune --older-than 30d",
     "statestore prune --keep 500 --per-user 50 --yes",
     "statestore prune --older-than 1y --dry-run --json",
 )
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: for scripts.")]
 _COLUMNS: Final = (
     Column("title", stretches=True),
     Column("id", style="dim"),
@@ -79,7 +78,7 @@ def prune(
         print_json({"pruned": pruned, "restorable": not forever})
     elif pruned:
         way_back = "" if forever else "; statestore trash lists them, statestore restore ID brings one back, for 7 days"
-        print_line(f"deleted {_counted(pruned)}{way_back}")
+        print_line(f"deleted {counted(pruned, 'session')}{way_back}")
 
 
 def _config(keep: int | None, older_than: str | None, per_user: int | None, *, forever: bool) -> PruneConfig:
@@ -113,7 +112,7 @@ def _show(doomed: Sequence[Doomed], *, as_json: bool) -> None:
             size_text(each.session.size),
             each.reason,
         )
-        for each, session_id in zip(shown, short_ids(ids) if is_terminal() else ids, strict=True)
+        for each, session_id in zip(shown, shown_ids(ids), strict=True)
     ]
     print_table(_COLUMNS, rows)
     if len(shown) < len(doomed):
@@ -125,8 +124,4 @@ def _question(doomed: Sequence[Doomed], *, is_forever: bool) -> str:
     why = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
     size = size_text(sum(each.session.size for each in doomed))
     what = "for good" if is_forever else "into the trash for 7 days"
-    return f"Delete {_counted(len(doomed))} ({why}; {size}) {what}?"
-
-
-def _counted(count: int) -> str:
-    return f"{count} session" if count == 1 else f"{count} sessions"
+    return f"Delete {counted(len(doomed), 'session')} ({why}; {size}) {what}?"

@@ -13,7 +13,7 @@ from statestore.cli.document_places import document_place
 from statestore.cli.failures import UNUSABLE, WRONG_USAGE, CommandFailed
 from statestore.cli.json_given import json_given
 from statestore.cli.opening import writing
-from statestore.cli.parameters import Json
+from statestore.cli.parameters import Json, Text
 from statestore.cli.printing import print_json, print_line
 from statestore.store.documents import put_bytes, put_json, put_markdown
 from statestore.visible import on_one_line
@@ -30,7 +30,7 @@ _CHECKS: Final = {"json": put_json, "md": put_markdown, "bin": put_bytes}
 def put(
     ctx: typer.Context,
     document: Annotated[str, typer.Argument(metavar="CATEGORY/NAME.KIND", help="The kind is json, md or bin.")],
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="Else, or with -, standard input.")] = None,
+    text: Text = None,
     source: Annotated[str | None, typer.Option("--from", metavar="FILE", help="Take what is in this file.")] = None,
     if_version: Annotated[str | None, typer.Option("--if-version", metavar="V", help="Only over this version.")] = None,
     only_new: Annotated[bool, typer.Option("--only-new", help="Only if there is none yet.")] = False,
@@ -40,8 +40,10 @@ def put(
     category, name, kind = document_place(document)
     if kind is None:
         raise CommandFailed(f"say what it is: {document}.md, {document}.json or {document}.bin", WRONG_USAGE)
-    if (text is not None and source is not None) or (only_new and if_version is not None):
-        raise CommandFailed("TEXT and --from, or --only-new and --if-version, do not go together", WRONG_USAGE)
+    if text is not None and source is not None:
+        raise CommandFailed("TEXT and --from do not go together: give one of them", WRONG_USAGE)
+    if only_new and if_version is not None:
+        raise CommandFailed("--only-new and --if-version do not go together: give one of them", WRONG_USAGE)
     value = _understood(_body(text, source), kind, document)
     _CHECKS[kind](category, name, value, if_version)  # before a store is made for it
     with writing(ctx, create=not if_version) as store:

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 import typer
 
 from statestore import AgentResponse
-from statestore.cli.commands.say import Key, Text, add_record, text_given
-from statestore.cli.parameters import Json, SessionArgument
+from statestore.cli.commands.say import add_record, text_given
+from statestore.cli.parameters import Json, Key, SessionArgument, Text
 
 EXAMPLES: Final = (
     "statestore reply trip 'The 10:40.'",

@@ -7,11 +7,11 @@ from typing import Annotated, Final
 import typer
 
 from statestore import Event, TimelineEntry
+from statestore.cli.conversing import entry_json
 from statestore.cli.naming import find_session
 from statestore.cli.opening import writing
 from statestore.cli.parameters import Json, SessionArgument
 from statestore.cli.printing import cut, is_terminal, print_json, print_line, styled, terminal_width
-from statestore.records import body_of
 from statestore.visible import on_one_line
 
 EXAMPLES: Final = (
@@ -35,18 +35,11 @@ def rewind(
         dropped = store.rewind_session(session_id, to=to)
     for entry in dropped:
         if as_json:
-            body = _decoded(entry)
-            print_json({"session_id": session_id, "seq": entry.seq, "kind": entry.kind, "record": body})
+            print_json(entry_json(session_id, *entry))
         else:
             _print_entry(entry)
     if not as_json and not dropped:
         print_line(f"nothing comes after {to}")
-
-
-def _decoded(entry: TimelineEntry) -> object:
-    import msgspec  # noqa: PLC0415 - loaded with the store already
-
-    return msgspec.Raw(body_of(entry.record))
 
 
 def _print_entry(entry: TimelineEntry) -> None:

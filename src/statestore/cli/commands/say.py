@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 
@@ -11,15 +11,13 @@ from statestore import Record, UserMessage
 from statestore.cli.failures import WRONG_USAGE, CommandFailed
 from statestore.cli.naming import find_session
 from statestore.cli.opening import writing
-from statestore.cli.parameters import Json, SessionArgument
+from statestore.cli.parameters import Json, Key, SessionArgument, Text
 from statestore.cli.printing import print_json, print_line
 
 EXAMPLES: Final = (
     "statestore say trip 'Which ferry arrives before noon?'",
     "git diff | statestore say trip --key commit-17",
 )
-Text = Annotated[str | None, typer.Argument(metavar="TEXT", help="Else, or with -, standard input.")]
-Key = Annotated[str | None, typer.Option("--key", metavar="KEY", help="Stored once, however often it is repeated.")]
 
 
 def say(

@@ -9,10 +9,10 @@ from typing import Annotated, Final
 
 import typer
 
-from statestore import SearchHit, StateStore
-from statestore.cli.failures import WRONG_USAGE, CommandFailed
+from statestore import CorruptData, SearchHit, SessionNotFound, StateStore
+from statestore.cli.failures import WRONG_USAGE, CommandFailed, complain
 from statestore.cli.moments import moment_before_now
-from statestore.cli.naming import find_session, short_ids
+from statestore.cli.naming import shown_ids
 from statestore.cli.opening import searching
 from statestore.cli.parameters import Json, Project, Since, User
 from statestore.cli.printing import cut, is_terminal, print_json, print_line, styled, terminal_width, width_of
@@ -44,7 +44,7 @@ def search(
     with searching(ctx) as store:
         found = list(islice(_hits(store, query, user, project, oldest, limit), limit))
     ids = [hit.session_id for hit in found]
-    for hit, session_id in zip(found, short_ids(ids) if is_terminal() else ids, strict=True):
+    for hit, session_id in zip(found, shown_ids(ids), strict=True):
         if as_json:
             print_json(hit)
         else:
@@ -63,18 +63,24 @@ def _hits(
     cursor = None
     while hits := store.search_sessions(query, user_id=user, project_id=project, limit=page, after=cursor):
         for hit in hits:
-            if oldest is None or _moment_of(store, hit) >= oldest:
+            if oldest is None or _is_since(store, hit, oldest):
                 yield hit
         cursor = hits[-1].cursor
 
 
-def _moment_of(store: StateStore, hit: SearchHit) -> datetime:
-    """When it was said; for a title, when the session was last changed."""
-    if hit.seq is not None:
-        entries = store.timeline(hit.session_id, before=hit.seq + 1, limit=1)
-        if entries:
-            return entries[0].record.timestamp
-    return find_session(store, hit.session_id).updated_at
+def _is_since(store: StateStore, hit: SearchHit, oldest: datetime) -> bool:
+    """Whether it was said since then; of a title, whether the session was changed since then.
+
+    What cannot be read tells no moment: it is left out, with a warning.
+    """
+    try:
+        if hit.seq is not None and (entries := store.timeline(hit.session_id, before=hit.seq + 1, limit=1)):
+            return entries[0].record.timestamp >= oldest
+        session = store.load_session(hit.session_id, last=0)
+    except (CorruptData, SessionNotFound) as error:  # damaged, or deleted just now
+        complain(f"warning: session {hit.session_id} is left out: {error}")
+        return False
+    return session is not None and session.updated_at >= oldest
 
 
 def _print_hit(hit: SearchHit, session_id: str) -> None:

@@ -10,7 +10,7 @@ import typer
 from statestore import SessionSummary
 from statestore.cli.failures import CommandFailed
 from statestore.cli.moments import age_of
-from statestore.cli.naming import short_ids
+from statestore.cli.naming import shown_ids
 from statestore.cli.opening import reading
 from statestore.cli.parameters import Json, Project, User
 from statestore.cli.printing import (
@@ -53,7 +53,7 @@ def stats(
     with reading(ctx) as store:
         totals = totals_of(all_sessions(store, user_id=user, project_id=project), top)
     if not totals.total.sessions:
-        raise CommandFailed("there are no sessions" + (" like that" if user or project else ""))
+        raise CommandFailed("there are no sessions" + ("" if user is None and project is None else " like that"))
     if as_json:
         print_json(totals)
         return
@@ -95,7 +95,7 @@ def _print_amounts(name: str, amounts: dict[str, Amount], top: int) -> None:
 
 def _print_extremes(title: str, summaries: list[SessionSummary]) -> None:
     ids = [summary.id for summary in summaries]
-    shown = short_ids(ids) if is_terminal() else ids
+    shown = shown_ids(ids)
     print_line()
     print_line(f"the {title}")
     print_table(

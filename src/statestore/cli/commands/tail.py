@@ -9,13 +9,13 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from statestore import CorruptData, Event, Notice, Record, SessionNotFound, StateStore
-from statestore.cli.conversing import entry_json, folded
+from statestore.cli.conversing import entry_json, folded, style_of
 from statestore.cli.failures import CommandFailed, complain
 from statestore.cli.moments import clock_of
-from statestore.cli.naming import find_session, short_ids
+from statestore.cli.naming import find_session, shown_ids
 from statestore.cli.opening import reading
 from statestore.cli.parameters import Json
-from statestore.cli.printing import is_terminal, print_json, print_line, styled, width_of
+from statestore.cli.printing import print_json, print_line, styled, width_of
 from statestore.visible import on_its_lines, on_one_line
 
 EXAMPLES: Final = (
@@ -36,7 +36,7 @@ class Said(NamedTuple):
 
 def tail(
     ctx: typer.Context,
-    session: Annotated[str | None, typer.Argument(metavar="[ID]", help="A session's id, or its beginning.")] = None,
+    session: Annotated[str | None, typer.Argument(metavar="ID", help="A session's id, or its beginning.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on, with what any process adds.")] = False,
     count: Annotated[int, typer.Option("--lines", "-n", metavar="N", min=0, help="How many records.")] = 10,
     as_json: Json = False,
@@ -94,8 +94,8 @@ def _print(said: Said, *, as_json: bool) -> None:
     if as_json:
         print_json(entry_json(*said))
         return
-    style = said.kind if said.kind in ("user", "agent") else "dim"
-    (session_id,) = short_ids([said.session_id]) if is_terminal() else (said.session_id,)
+    style = style_of(said.kind)
+    (session_id,) = shown_ids([said.session_id])
     place = on_one_line(f"{clock_of(said.record.timestamp)}  {session_id} #{said.seq} ")
     who = on_one_line(said.kind)
     if isinstance(said.record, Event):

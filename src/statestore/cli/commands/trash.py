@@ -7,13 +7,12 @@ from typing import Annotated, Final
 import typer
 
 from statestore.cli.asking import ask, can_ask
-from statestore.cli.commands.prune import Yes
-from statestore.cli.failures import NOT_FOUND, WRONG_USAGE, CommandFailed
+from statestore.cli.failures import WRONG_USAGE, CommandFailed
 from statestore.cli.moments import age_of, clock_of
-from statestore.cli.naming import short_ids
+from statestore.cli.naming import shown_ids
 from statestore.cli.opening import reading, writing
-from statestore.cli.parameters import Json
-from statestore.cli.printing import Column, is_terminal, print_json, print_line, print_table
+from statestore.cli.parameters import Json, Yes
+from statestore.cli.printing import Column, print_json, print_line, print_table
 
 EXAMPLES: Final = (
     "statestore trash",
@@ -55,13 +54,11 @@ def trash(
                 age_of(each.deleted_at),
                 clock_of(each.until),
             )
-            for each, session_id in zip(found, short_ids(ids) if is_terminal() else ids, strict=True)
+            for each, session_id in zip(found, shown_ids(ids), strict=True)
         ]
         print_table(_COLUMNS, rows)
-    elif is_terminal():
-        print_line("the trash is empty")
     if not found:
-        raise typer.Exit(NOT_FOUND)
+        raise CommandFailed("the trash is empty")
 
 
 def _empty(ctx: typer.Context, *, is_sure: bool, as_json: bool) -> None:
