@@ -14,7 +14,17 @@ from typing import Any
 import pytest
 
 import statestore
-from statestore import AsyncStateStore, AsyncUserStore, Batch, Session, StateStore, UserStore, errors
+from statestore import (
+    AsyncStateStore,
+    AsyncUserStore,
+    Batch,
+    Event,
+    Session,
+    StateStore,
+    UserMessage,
+    UserStore,
+    errors,
+)
 
 NAMES = [
     "AgentResponse",
@@ -114,6 +124,11 @@ def test_the_two_faces_are_the_same(plain: type, asynchronous: type) -> None:
         assert (mine.return_annotation, theirs.return_annotation) == returns, name
         assert not inspect.iscoroutinefunction(member), name
         assert inspect.iscoroutinefunction(original) is (name not in own_return_types), name
+
+
+def test_help_shows_what_a_record_is_made_with() -> None:
+    assert list(inspect.signature(UserMessage).parameters) == ["content", "timestamp", "extra"]
+    assert list(inspect.signature(Event).parameters) == ["kind", "data", "timestamp", "extra"]
 
 
 @pytest.mark.parametrize("cls", [StateStore, AsyncStateStore, UserStore, AsyncUserStore, Batch, Session])

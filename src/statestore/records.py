@@ -6,9 +6,9 @@ more than we know (a newer program's fields) or less (an optional field left out
 
 import operator
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -16,7 +16,7 @@ from msgspec.structs import force_setattr
 
 from statestore.errors import CorruptData, InvalidValue
 from statestore.jsontext import check_label, check_text, compact, json_text, members
-from statestore.timestamps import datetime_of, moment_of, nanoseconds, now_text, text_of
+from statestore.timestamps import datetime_of, latest_of, nanoseconds, now_text, text_of
 
 USER: Final = "user"
 AGENT: Final = "agent"
@@ -27,10 +27,20 @@ _encode = msgspec.json.Encoder().encode
 class _Checked(type(Struct)):
     """Lets a record class check and convert what it is called with, while decoding stays in C."""
 
-    def __call__(cls, *args: Any, extra: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
-        fields: tuple[object, ...] = cls._fields_of(*args, **kwargs)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
-        record = super().__call__(*fields)
-        return _with_extra(record, extra) if extra else record
+    if not TYPE_CHECKING:  # checkers read the __init__ of each class
+
+        def __call__(cls, *args: Any, extra: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
+            record = super().__call__(*cls._fields_of(*args, **kwargs))
+            return _with_extra(record, extra) if extra else record
+
+        @property
+        def __signature__(cls) -> Any:
+            """What it is called with, for `help`."""
+            from inspect import Parameter, signature  # noqa: PLC0415 - costs 10 ms, and few ask
+
+            called = signature(cls._fields_of)
+            extra = Parameter("extra", Parameter.KEYWORD_ONLY, default=None)
+            return called.replace(parameters=[*called.parameters.values(), extra], return_annotation=called.empty)
 
 
 def decoded_value(text: bytes | Raw) -> Any:
@@ -356,16 +366,6 @@ def bodies_of(array: bytes | memoryview) -> list[bytes]:
     return [compact(bytes(raw)) for raw in raw_items(array)]
 
 
-_FIRST_MOMENT: Final = datetime.min.replace(tzinfo=UTC)
-_to_moments = list[Annotated[datetime, msgspec.Meta(tz=True)]]
-
-
 def latest_moment(*columns: Sequence[Record]) -> datetime:
     """The latest timestamp of these records or a microsecond more; `InvalidValue` if one is no timestamp."""
-    texts = [text for column in columns for text in map(_TIMESTAMP, column)]
-    if not texts:
-        return _FIRST_MOMENT
-    try:
-        return max(msgspec.convert(texts, _to_moments))
-    except msgspec.ValidationError:  # a form that msgspec does not take, or no timestamp at all
-        return moment_of(max(map(nanoseconds, texts)) + 1000)
+    return latest_of([text for column in columns for text in map(_TIMESTAMP, column)])

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Annotated
+
+import msgspec
 
 from statestore.errors import InvalidValue
 
@@ -17,7 +21,9 @@ _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):?(\d\d))", re.ASCII
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST_MICROSECOND = -((_EPOCH - datetime.min.replace(tzinfo=UTC)) // timedelta(microseconds=1))
+_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
+_MOMENTS = list[Annotated[datetime, msgspec.Meta(tz=True)]]
+_FIRST_MICROSECOND = -((_EPOCH - _FIRST_MOMENT) // timedelta(microseconds=1))
 _LAST_MICROSECOND = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
@@ -53,6 +59,16 @@ def _parsed(text: str) -> int:
         offset = int(off_hour) * 3600 + int(off_minute) * 60
         seconds += -offset if sign == "+" else offset
     return seconds * 1_000_000_000 + int((fraction or "0")[:9].ljust(9, "0"))
+
+
+def latest_of(texts: Sequence[str]) -> datetime:
+    """The latest moment that these tell, or a microsecond more; `InvalidValue` if one of them tells none."""
+    if not texts:
+        return _FIRST_MOMENT
+    try:
+        return max(msgspec.convert(texts, _MOMENTS))
+    except msgspec.ValidationError:  # a form that msgspec does not take, or no timestamp at all
+        return moment_of(max(map(nanoseconds, texts)) + 1000)
 
 
 def later_of(one: str, other: str) -> str:

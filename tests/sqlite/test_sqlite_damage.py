@@ -19,6 +19,7 @@ from statestore import (
     CorruptData,
     CorruptSession,
     Event,
+    PruneConfig,
     Session,
     StateStore,
     StateStoreError,
@@ -470,3 +471,17 @@ def test_who_reads_a_session_with_a_record_missing_is_told_how_many_there_are(
             connection.execute("DELETE FROM records WHERE body LIKE '%second%'")
         with pytest.raises(CorruptSession, match=r"session one .* \[1, 2, 0\] messages, .* of \[2, 2, 0\]"):
             read(store, "one")
+
+
+@pytest.mark.parametrize("column", ["created", "updated"])
+def test_a_session_that_tells_no_moment_is_left_out_of_listings_and_stops_no_pruning(
+    database: Path, column: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with StateStore.open(database) as store:
+        for session_id in ("good", "bad", "fine"):
+            store.save_session(Session("alice", session_id))
+        wreck(database, f"UPDATE sessions SET {column} = 'never' WHERE id = 'bad'")
+        assert [summary.id for summary in store.list_sessions()] == ["fine", "good"]
+        assert "'bad' is left out of the listing" in caplog.text
+        assert store.prune_sessions(PruneConfig(max_sessions=1)) == 1
+        assert store.session_exists("fine")

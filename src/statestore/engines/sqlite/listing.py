@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import sqlite3
 from itertools import product
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from statestore.engine import SessionQuery
 from statestore.engines.columns import age_of
+from statestore.errors import InvalidValue
 from statestore.stored import SessionSummary
+from statestore.timestamps import latest_of
 
 log = logging.getLogger("statestore")
 
@@ -25,6 +27,11 @@ _SOUND: Final = frozenset(
     (str, str, int, str, str, int, int, *labels, int, str) for labels in product((str, type(None)), repeat=5)
 )
 """The types that the values of a row may have."""
+_TYPE: Final = "a value in its row is of the wrong type"
+_MOMENT: Final = "when it was created or changed cannot be told"
+
+PIECE: Final = 500
+"""How many rows are looked at together."""
 
 
 def list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[SessionSummary]:
@@ -45,12 +52,32 @@ def list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[S
         sql += " LIMIT ?"
         values.append(min(query.limit, 2**62))
     rows = connection.execute(sql, values)
-    return [SessionSummary(*row) for row in rows if tuple(map(type, row)) in _SOUND or _unsound(row)]
+    found: list[SessionSummary] = []
+    while some := rows.fetchmany(PIECE):
+        found += _summaries(some)
+    return found
 
 
-def _unsound(row: tuple[object, ...]) -> Literal[False]:
-    """Tell that a row cannot be listed."""
-    log.warning("the session %r is left out of the listing: a value in its row is of the wrong type", row[0])
+def _summaries(rows: list[tuple[Any, ...]]) -> list[SessionSummary]:
+    """The sessions of some rows, but for those that are damaged."""
+    found = [SessionSummary(*row) for row in rows if tuple(map(type, row)) in _SOUND or _is_left_out(row[0], _TYPE)]
+    if _tell_moments(found):
+        return found
+    return [summary for summary in found if _tell_moments([summary]) or _is_left_out(summary.id, _MOMENT)]
+
+
+def _tell_moments(summaries: list[SessionSummary]) -> bool:
+    """Whether it can be told of all of them when they were created and changed."""
+    try:
+        latest_of([text for summary in summaries for text in (summary.created_text, summary.updated_text)])
+    except InvalidValue:
+        return False
+    return True
+
+
+def _is_left_out(session_id: object, why: str) -> Literal[False]:
+    """Tell that a session cannot be listed."""
+    log.warning("the session %r is left out of the listing: %s", session_id, why)
     return False
 
 
