@@ -116,3 +116,30 @@ def test_a_plain_store_from_a_url_serves_loops_too(sqlite_url: str) -> None:
     access.close()
     with pytest.raises(StoreClosed):
         access.call(count)
+
+
+def test_what_a_thread_has_begun_is_over_when_its_cancellation_is_felt() -> None:
+    with StateStore.open("memory:") as store:
+        access = Access(store, opens="plain")
+        begun, may_go_on = threading.Event(), threading.Event()
+
+        async def create_late(store: AsyncStateStore) -> str:
+            begun.set()
+            may_go_on.wait()
+            return await create(store)
+
+        async def scene() -> None:
+            task = asyncio.ensure_future(access.run(create_late))
+            await asyncio.to_thread(begun.wait)
+            for _ in range(3):
+                task.cancel()
+                await asyncio.wait([task], timeout=0)
+            may_go_on.set()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert store.count_sessions() == 1
+
+        try:
+            asyncio.run(scene())
+        finally:
+            may_go_on.set()

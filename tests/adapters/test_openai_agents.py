@@ -342,6 +342,27 @@ def test_what_others_wrote_is_read_and_taken_back(ours: Make, sqlite_url: str) -
     asyncio.run(scene())
 
 
+def test_a_session_that_is_deleted_while_it_is_read_has_no_items(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        async with AsyncStateStore.open(sqlite_url) as store:
+            session = StateStoreSession("trip", store)
+            await session.add_items([USER])
+            await store.append("trip", UserMessage("From the command line."))
+            plain = store.timeline_as
+
+            async def overtaken(*arguments: Any, **options: Any) -> Any:
+                found = await plain(*arguments, **options)
+                await store.delete_session("trip")
+                return found
+
+            monkeypatch.setattr(store, "timeline_as", overtaken)
+            assert await session.get_items() == []
+
+    asyncio.run(scene())
+
+
 def test_a_limit_counts_items_not_what_lies_between(ours: Make, sqlite_url: str) -> None:
     async def scene() -> None:
         session = ours()

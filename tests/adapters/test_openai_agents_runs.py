@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from inspect import getsource
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -115,6 +116,35 @@ def test_a_long_history_is_compacted(session: Any) -> None:
         await compacting.run_compaction({"force": True, "compaction_mode": "input"})
         assert await session.get_items() == [{"type": "compaction", "encrypted_content": "short"}]
         await _closed(session)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.skipif(
+    "_atomic_replace_items" not in getsource(OpenAIResponsesCompactionSession), reason="the SDK clears, then adds"
+)
+def test_compaction_is_one_commit_and_leaves_the_title(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from statestore.adapters.engines import engine_of
+
+    async def scene() -> None:
+        async with AsyncStateStore.open(sqlite_url) as store:
+            session = StateStoreSession("trip", store)
+            await session.add_items([{"role": "user", "content": f"question {number}"} for number in range(20)])
+            await store.update_session_with("trip", lambda one: one.set_metadata("title", "Island"))
+            engine, batches = engine_of(store), []
+            plain = engine.commit
+
+            async def spied(batch: Any) -> Any:
+                batches.append(batch)
+                return await plain(batch)
+
+            monkeypatch.setattr(engine, "commit", spied)
+            compacting = OpenAIResponsesCompactionSession("trip", session, client=_Compactor())  # pyright: ignore[reportArgumentType]
+            await compacting.run_compaction({"force": True, "compaction_mode": "input"})
+            assert len(batches) == 1
+            assert await session.get_items() == [{"type": "compaction", "encrypted_content": "short"}]
+            (summary,) = await store.list_sessions()
+            assert summary.title == "Island"
 
     asyncio.run(scene())
 

@@ -10,6 +10,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
@@ -51,7 +52,7 @@ class Access:
                 self._loop = asyncio.get_running_loop()
             return await work(store)
         stepped = stepped_store(store)
-        return await asyncio.to_thread(lambda: step(work(stepped)))
+        return await _in_a_thread(lambda: step(work(stepped)))
 
     def call(self, work: Work[T]) -> T:
         """In plain code: do something with the store."""
@@ -139,6 +140,20 @@ class ClosesItsStore:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+
+async def _in_a_thread(call: Callable[[], T]) -> T:
+    """What a call gives back; if cancelled, it is over before that is felt: nothing happens behind one's back."""
+    running = asyncio.ensure_future(asyncio.to_thread(call))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        while not running.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([running])
+        if not running.cancelled():
+            running.exception()  # who was cancelled need not fetch it
+        raise
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -6,13 +6,14 @@ A transcript is a session: ``<session>:<project>``, in the project ``<project>``
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Final, cast
 
 from statestore.adapters.access import Access, ClosesItsStore, Target
-from statestore.adapters.claude_agent_sdk_items import NAME, records_of
+from statestore.adapters.claude_agent_sdk_items import NAME, entry_in, legible, records_of
 from statestore.adapters.claude_agent_sdk_summaries import Folded, SummaryCache
 from statestore.adapters.conversations import ATTEMPTS, Conversation
 from statestore.adapters.identifiers import id_parts, is_shortened, joined_text, stored_name
@@ -42,7 +43,8 @@ check_version("claude-agent-sdk")
 __all__ = ["StateStoreSessions"]
 
 _MAX_KEY_BYTES: Final = 400
-"""A ``uuid`` that is longer is no key of ours; its hash is."""
+_NO_KEY: Final = re.compile("[\\0#\ud800-\udfff]")
+"""A ``uuid`` that is longer, or has one of these, is no key of ours; its hash is."""
 
 
 class StateStoreSessions(ClosesItsStore, SessionStore):
@@ -75,14 +77,15 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
             sessions = place.sessions(store)
             for _ in range(ATTEMPTS):
                 with suppress(SessionNotFound):
+                    if title is not None:  # first: if it fails, the batch can be sent again
+                        await sessions.update_session_with(
+                            place.id, lambda one: one.set_metadata("title", title), last=0
+                        )
                     await sessions.append(place.id, *records, keys=keys)
-                    break
+                    return
                 with suppress(SessionConflict):  # somebody was faster: theirs is the session
                     await sessions.save_session(self._born(place, key))
-            else:
-                raise SessionConflict(f"session {place.id} was made and deleted {ATTEMPTS} times meanwhile")
-            if title is not None:
-                await sessions.update_session_with(place.id, lambda one: one.set_metadata("title", title), last=0)
+            raise SessionConflict(f"session {place.id} was made and deleted {ATTEMPTS} times meanwhile")
 
         await self._access.run(add)
 
@@ -90,7 +93,7 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
         """All entries of a transcript, exactly as they were added; ``None`` if there are none."""
         place = self._conversation(key)
         entries = await self._access.run(place.items)
-        return entries or None
+        return [entry_in(item) for item in entries] or None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """The sessions of a project, without those of subagents, newest first."""
@@ -193,7 +196,7 @@ def _keys_of(entry: Any, count: int) -> list[str | None]:
     uuid = cast("Mapping[str, Any]", entry).get("uuid")
     if not isinstance(uuid, str) or not uuid:
         return [None] * count
-    if "\0" in uuid or len(uuid.encode("utf-8", "surrogatepass")) > _MAX_KEY_BYTES:
+    if _NO_KEY.search(uuid) or len(uuid.encode()) > _MAX_KEY_BYTES:
         uuid = sha256(uuid.encode("utf-8", "surrogatepass")).hexdigest()
     return [uuid, *(f"{uuid}#{number}" for number in range(1, count))]
 
@@ -201,7 +204,7 @@ def _keys_of(entry: Any, count: int) -> list[str | None]:
 def _title_in(entries: Sequence[SessionStoreEntry]) -> str | None:
     """The last title that somebody gave the session, if these entries give one."""
     titles = (cast("Mapping[str, Any]", entry).get("customTitle") for entry in reversed(entries))
-    return next((title for title in titles if isinstance(title, str) and title), None)
+    return next((legible(title) for title in titles if isinstance(title, str) and title), None)
 
 
 def _fold_of(project_key: str, session_id: str) -> Folded:

@@ -7,16 +7,17 @@ nothing more, and two processes that add to one session cannot spoil its summary
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 from msgspec import Struct
 
-from statestore.adapters.claude_agent_sdk_items import NAME
+from statestore.adapters.claude_agent_sdk_items import NAME, entry_in
 from statestore.adapters.identifiers import joined_text, stored_category, stored_name
-from statestore.adapters.items import carrier_of
+from statestore.adapters.items import Carrier, carrier_of
 from statestore.errors import CorruptDocument, DocumentConflict, InvalidValue, ReadOnlyStore, SessionNotFound
+from statestore.jsontext import json_text
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.clearing import SessionClearer
 from statestore.stored import SessionSummary
@@ -79,7 +80,8 @@ class SummaryCache:
             new = await self._grown(sessions, summary, fold, Kept(summary.created_text, "", 0, 0, {}))
         if new is None:  # somebody is writing right now: told, and not remembered
             return fold(None, await _entries_of(sessions, summary.id))
-        self._kept[summary.id], self._is_changed = new, True
+        if _is_storable(new.data):
+            self._kept[summary.id], self._is_changed = new, True
         return new.data
 
     async def _grown(self, sessions: SessionClearer, summary: SessionSummary, fold: Folded, known: Kept) -> Kept | None:
@@ -91,8 +93,7 @@ class SummaryCache:
         count = known.count + len(found)
         if count != summary.message_count + summary.response_count + summary.event_count:
             return None
-        entries = [carrier.item for _, carrier in found if not carrier.is_foreign and not carrier.is_aside]
-        data = fold(known.data if known.count else None, entries)
+        data = fold(known.data if known.count else None, _entries_in(found))
         return Kept(summary.created_text, summary.version, found[-1][0] if found else known.last_seq, count, data)
 
     async def write(self, store: AsyncStateStore, session_ids: Collection[str]) -> None:
@@ -108,4 +109,17 @@ async def _entries_of(sessions: SessionClearer, session_id: str) -> list[Any]:
         found = await sessions.timeline_as(session_id, carrier_of(NAME))
     except SessionNotFound:
         return []
-    return [carrier.item for _, carrier in found if not carrier.is_foreign and not carrier.is_aside]
+    return _entries_in(found)
+
+
+def _entries_in(found: Sequence[tuple[int, Carrier]]) -> list[Any]:
+    return [entry_in(carrier.item) for _, carrier in found if not carrier.is_foreign and not carrier.is_aside]
+
+
+def _is_storable(data: dict[str, Any]) -> bool:
+    """Whether a summary is JSON that a store can keep: it may hold half of a character of its entries."""
+    try:
+        json_text(data, "a summary")
+    except InvalidValue:
+        return False
+    return True

@@ -87,10 +87,10 @@ class Conversation(Struct, frozen=True):
         while True:
             try:
                 found = await self.sessions(store).timeline_as(self.id, carrier_of(self.framework), limit=window)
+                is_foreign = any(carrier.mark is UNSET for _, carrier in found)
+                items = await self._items_in(store, found, window, is_foreign=is_foreign)
             except SessionNotFound:
                 return []
-            is_foreign = any(carrier.mark is UNSET for _, carrier in found)
-            items = await self._items_in(store, found, window, is_foreign=is_foreign)
             if window is None or last is None or len(found) < window:
                 break
             if len(items) >= last + is_foreign:  # the first one, if translated, may have begun before the window

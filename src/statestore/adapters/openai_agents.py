@@ -71,5 +71,15 @@ class StateStoreSession(ClosesItsStore):
         """Remove the session with all its items."""
         await self._access.run(self._conversation.clear)
 
+    async def _atomic_replace_items(self, items: list[TResponseInputItem]) -> bool:
+        """Hold exactly these items, in one commit; whether it was done. The SDK's compaction asks for it by this name.
+
+        A subclass may store items in another form: for one, the SDK clears the session and adds the items.
+        """
+        if type(self) is not StateStoreSession:
+            return False
+        await self._access.run(lambda store: self._conversation.replace(store, items))
+        return True
+
     def _limit(self) -> int | None:
         return None if self.session_settings is None else self.session_settings.limit

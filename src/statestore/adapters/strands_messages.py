@@ -79,7 +79,9 @@ class AgentMessages(Struct, frozen=True):
             try:
                 await self.conversation.sessions(store).update_session_with(
                     self.conversation.id,
-                    lambda session, done=done: done.append(self._replace(session, number, created_at, change)),
+                    lambda session, done=done, is_whole=last is None: done.append(
+                        self._replace(session, number, created_at, change, is_whole=is_whole)
+                    ),
                     last=last,
                 )
             except SessionNotFound:
@@ -88,7 +90,16 @@ class AgentMessages(Struct, frozen=True):
                 return True
         return False
 
-    def _replace(self, session: Session, number: int, created_at: str, change: Callable[[dict[str, Any]], Any]) -> bool:
+    def _replace(
+        self,
+        session: Session,
+        number: int,
+        created_at: str,
+        change: Callable[[dict[str, Any]], Any],
+        *,
+        is_whole: bool,
+    ) -> bool:
+        """Replace the message of that moment; if the whole session has none, the last with the number."""
         entries = session.timeline
         mine = [
             (index, item)
@@ -97,9 +108,11 @@ class AgentMessages(Struct, frozen=True):
             and (item := item_in(NAME, entry.record)) is not UNSET
             and item.get("message_id") == number
         ]
-        if not mine:
+        of_that_moment = [one for one in mine if one[1].get("created_at") == created_at]
+        chosen = of_that_moment[:1] or (mine[-1:] if is_whole else [])
+        if not chosen:
             return False
-        start, item = next((one for one in mine if one[1].get("created_at") == created_at), mine[-1])
+        start, item = chosen[0]
         end = start + 1
         while end < len(entries) and is_aside(NAME, entries[end].record):
             end += 1

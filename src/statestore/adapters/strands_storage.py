@@ -33,16 +33,19 @@ ROOT: Final = "strands"
 class StateStoreStorage(ClosesItsStore):
     """A `Storage`: bytes under keys.
 
-    ``store`` is an open `AsyncStateStore` (or a `StateStore`, which is used in threads), or a URL or path: then it is
-    opened on first use, and `close` closes it. Keys are what the framework's own storages take: segments joined by
-    ``/``, none of them ``..``; here a segment has at most 200 bytes.
+    ``store`` is an open `StateStore`, which is used in threads, or a URL or path: then it is opened on first use, and
+    `close` closes it. Strands has event loops of its own (an agent is restored in one, a plain call of it runs in
+    another), so an `AsyncStateStore` serves only where it is not bound to its loop: not on PostgreSQL and Valkey.
+
+    Keys are what the framework's own storages take: segments joined by ``/``, none of them ``..``; here a segment has
+    at most 200 bytes.
 
     ``search_strategy`` is told of each write and asked by `search`, as in the framework's own storages; without one,
     keys and contents are searched for the words of a query.
     """
 
     def __init__(self, store: Target, *, search_strategy: Any = None) -> None:
-        self._access = Access(store, opens="async")
+        self._access = Access(store, opens="plain")
         self._search_strategy = search_strategy
 
     async def write(self, key: str, data: bytes) -> None:

@@ -14,6 +14,7 @@ pytest.importorskip("claude_agent_sdk.testing")
 from claude_agent_sdk import (
     InMemorySessionStore,
     delete_session_via_store,
+    fold_session_summary,
     fork_session_via_store,
     get_session_messages_from_store,
     list_sessions_from_store,
@@ -109,6 +110,26 @@ def test_entries_come_back_exactly(make: Make) -> None:
         loaded = await store.load(key)
         assert loaded == entries
         assert [list(entry) for entry in loaded] == [list(entry) for entry in entries]
+
+    run(scene())
+
+
+@pytest.mark.parametrize("odd", ["half an emoji \ud83d", "\udcff", 2**70, [[[0]]] * 3 + [2**64]])
+def test_an_entry_that_survives_json_survives_the_store(make: Make, odd: Any) -> None:
+    async def scene() -> None:
+        store = make()
+        key: Any = {"project_key": "p", "session_id": "s"}
+        message = {"role": "user", "content": [{"type": "text", "text": "look"}, {"type": "odd", "odd": odd}]}
+        entries: Any = [
+            QUESTION,
+            {"type": "user", "uuid": "odd", "message": message},
+            {"type": "custom-title", "customTitle": odd},
+            ANSWER,
+        ]
+        await store.append(key, entries)
+        assert await store.load(key) == entries
+        (summary,) = await store.list_session_summaries("p")
+        assert summary["data"] == fold_session_summary(None, key, entries)["data"]
 
     run(scene())
 

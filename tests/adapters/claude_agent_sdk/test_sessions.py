@@ -18,7 +18,15 @@ from adapters.claude_agent_sdk.writers import KEY, write_entries
 from adapters.contests import WRITES, two_processes
 from adapters.reading import assert_readable
 from adapters.running import output_of
-from statestore import AsyncStateStore, InvalidValue, StateStore, StateStoreError, StoreClosed, WrongUser
+from statestore import (
+    AsyncStateStore,
+    InvalidValue,
+    StateStore,
+    StateStoreError,
+    StoreClosed,
+    StoreUnavailable,
+    WrongUser,
+)
 from statestore.adapters.claude_agent_sdk import StateStoreSessions
 from statestore.adapters.claude_agent_sdk_items import records_of
 from statestore.adapters.handoff import messages_for, turns_in
@@ -56,6 +64,27 @@ def test_an_entry_that_is_sent_again_is_not_stored_twice(store_url: str) -> None
             await sessions.append(MAIN, [*ENTRIES, *ENTRIES, {**UNKNOWN, "uuid": "long" * 300}])
             await sessions.append(MAIN, [{**UNKNOWN, "uuid": "long" * 300}])
             assert await sessions.load(MAIN) == [*ENTRIES, {**UNKNOWN, "uuid": "long" * 300}]
+
+    asyncio.run(scene())
+
+
+def test_a_batch_whose_title_could_not_be_given_may_be_sent_again(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        async with AsyncStateStore.open(sqlite_url) as store:
+            sessions = StateStoreSessions(store)
+            await sessions.append(MAIN, [QUESTION])
+            entries: Any = [{"type": "custom-title", "customTitle": "Island"}, ANSWER]
+
+            async def failing(*_: Any, **__: Any) -> None:
+                raise StoreUnavailable("the server is away")
+
+            with monkeypatch.context() as patch, pytest.raises(StoreUnavailable):
+                patch.setattr(store, "update_session_with", failing)
+                await sessions.append(MAIN, entries)
+            await sessions.append(MAIN, entries)
+            assert await sessions.load(MAIN) == [QUESTION, *entries]
 
     asyncio.run(scene())
 
@@ -172,6 +201,37 @@ def test_summaries_are_told_by_a_store_that_is_only_read(sqlite_url: str) -> Non
         async with AsyncStateStore.open(sqlite_url, read_only=True) as store:
             (summary,) = await StateStoreSessions(store).list_session_summaries(MAIN["project_key"])
             assert summary["data"]["first_prompt"] == "Which ferry arrives before noon?"
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("odd", ["u3#1", "\ud800", "u\0", "u" * 1000])
+def test_no_uuid_is_taken_for_another_one(sqlite_url: str, odd: str) -> None:
+    async def scene() -> None:
+        async with StateStoreSessions(sqlite_url) as sessions:
+            entries: Any = [LOOK, {**QUESTION, "uuid": odd}, RESULT]
+            for _ in range(2):
+                await sessions.append(MAIN, entries)
+            assert await sessions.load(MAIN) == entries
+
+    asyncio.run(scene())
+
+
+def test_what_is_no_unicode_is_shown_as_far_as_it_can_be(sqlite_url: str) -> None:
+    async def scene() -> None:
+        entries: Any = [
+            {"type": "user", "uuid": "u1", "message": {"role": "user", "content": "cut \ud83d"}},
+            {"type": "custom-title", "customTitle": "half \ud83d"},
+        ]
+        async with StateStoreSessions(sqlite_url) as sessions:
+            await sessions.append(MAIN, entries)
+        with StateStore.open(sqlite_url) as store:
+            session = store.load_session(TRIP)
+            assert session is not None
+            assert [message.content for message in session.user_messages] == ["cut ?"]
+            assert session.metadata["title"] == "half ?"
+            assert turns_in(session) == [Said("user", "cut ?")]
+            assert messages_for("claude-agent-sdk", session) == entries
 
     asyncio.run(scene())
 

@@ -347,6 +347,36 @@ def test_state_that_is_not_json_is_stored_as_adk_stores_it(opened_persistent: Op
     asyncio.run(scene())
 
 
+def test_a_model_in_the_state_is_stored_with_all_its_fields_by_their_aliases(opened_persistent: Opened) -> None:
+    from pydantic import BaseModel, Field
+
+    class Ticket(BaseModel):
+        ferry: str = Field(alias="ferryName")
+        seat: int | None
+
+    async def scene() -> None:
+        async with opened_persistent() as service:
+            ticket = Ticket(ferryName="10:40", seat=None)
+            session = await service.create_session(**TRIP, state={"made": ticket})
+            await service.append_event(session, changing(changed=ticket, user__changed=[ticket]))
+            found = await reloaded(service, session)
+            plain = {"ferryName": "10:40", "seat": None}
+            assert found.state == {"made": plain, "changed": plain, "user:changed": [plain]}
+
+    asyncio.run(scene())
+
+
+def test_temporary_state_may_be_of_any_kind(opened_persistent: Opened, caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        async with opened_persistent() as service:
+            session = await service.create_session(**TRIP, state={"temp:lock": object()})
+            await service.append_event(session, changing(temp__lock=object(), kept=1))
+            assert (await reloaded(service, session)).state == {"kept": 1}
+
+    asyncio.run(scene())
+    assert not caplog.records
+
+
 def test_what_was_stored_is_there_when_it_is_opened_again(
     opened_persistent: Opened, request: pytest.FixtureRequest
 ) -> None:

@@ -230,6 +230,34 @@ def test_a_listing_reads_no_events_and_no_state_twice(sqlite_url: str, monkeypat
     asyncio.run(scene())
 
 
+def test_the_newest_events_are_read_and_no_more_although_some_are_told_twice(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from statestore.adapters.engines import engine_of
+
+    async def scene() -> None:
+        async with AsyncStateStore.open(sqlite_url) as store:
+            service = StateStoreSessionService(store)
+            session = await service.create_session(**TRIP)
+            for _ in range(10):
+                for one in conversation():
+                    await service.append_event(session, one)
+            engine, read = engine_of(store), []
+            plain = engine.read_session
+
+            async def spied(session_id: str, **options: Any) -> Any:
+                read.append(options["last"])
+                return await plain(session_id, **options)
+
+            monkeypatch.setattr(engine, "read_session", spied)
+            found = await service.get_session(**TRIP, config=GetSessionConfig(num_recent_events=5))
+            assert found is not None
+            assert found.events == session.events[-5:]
+            assert read == [5, 10]
+
+    asyncio.run(scene())
+
+
 def test_a_session_of_another_program_in_the_same_project_is_not_listed(sqlite_url: str) -> None:
     from statestore import Session
 
@@ -249,7 +277,7 @@ def test_a_session_of_another_program_in_the_same_project_is_not_listed(sqlite_u
 # -- Bad input, and damage.
 
 
-@pytest.mark.parametrize("bad", [2**70, {"deep": 2**70}, "\ud800"])
+@pytest.mark.parametrize("bad", [2**70, {"deep": 2**70}, "\ud800", float("nan")])
 def test_what_cannot_be_stored_is_refused_before_anything_is_written(opened_ours: Opened, bad: Any) -> None:
     async def scene() -> None:
         async with opened_ours() as service:
@@ -261,6 +289,18 @@ def test_what_cannot_be_stored_is_refused_before_anything_is_written(opened_ours
             assert (session.events, session.state) == ([], {})
             assert await service.get_session(**TRIP) == session
             assert await service.get_session(**{**TRIP, "session_id": "x"}) is None
+
+    asyncio.run(scene())
+
+
+def test_bytes_in_the_state_that_are_no_text_are_stored_in_base64(opened_ours: Opened) -> None:
+    async def scene() -> None:
+        async with opened_ours() as service:
+            session = await service.create_session(**TRIP, state={"made": b"\xff"})
+            await service.append_event(session, changing(changed=b"\xff", user__changed=b"\xff"))
+            found = await service.get_session(**TRIP)
+            assert found is not None
+            assert found.state == dict.fromkeys(("made", "changed", "user:changed"), "_w==")
 
     asyncio.run(scene())
 

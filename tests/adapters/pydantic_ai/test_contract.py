@@ -286,8 +286,8 @@ def test_a_fork_outlives_what_it_was_forked_from(opened: Opened) -> None:
 def test_an_id_is_free_again_although_a_fork_needs_what_was_there(opened: Opened) -> None:
     async def scene() -> None:
         async with opened() as store:
-            await saved(store, "trip", 3)
-            await store.fork("trip", at=4, new_conversation_id="other")
+            await saved(store, "trip", 3, scope="alice")
+            await store.fork("trip", at=4, new_conversation_id="other", scope="bob")
             await store.delete("trip")
             await saved(store, "trip", 1, scope="alice")
             assert texts(await store.load("trip")) == ["question 0", "answer 0"]

@@ -104,6 +104,56 @@ def test_a_fork_and_a_delete_at_once_leave_nothing_broken(opened_ours: Opened) -
     asyncio.run(scene())
 
 
+def test_a_record_that_points_to_what_somebody_else_deleted_is_refused(sqlite_url: str) -> None:
+    async def scene() -> None:
+        async with AsyncStateStore.open(sqlite_url) as store:
+            mine, theirs = StateStoreConversations(store), StateStoreConversations(store)
+            await saved(mine, "trip", exchange(0))
+            record = await mine.read_record("trip")
+            assert record is not None
+            await theirs.delete("trip")
+            with pytest.raises(ConversationConflict):
+                await mine.write_record(record, expected_revision=None)
+            assert await mine.read_record("trip") is None
+
+    asyncio.run(scene())
+
+
+def test_an_id_under_which_a_fork_needs_somebodys_messages_is_not_given_to_somebody_else(sqlite_url: str) -> None:
+    async def scene() -> None:
+        async with AsyncStateStore.open(sqlite_url) as store:
+            conversations = StateStoreConversations(store)
+            await saved(conversations, "trip", exchange(0), scope="alice")
+            await conversations.fork("trip", new_conversation_id="other")
+            await conversations.delete("trip")
+            with pytest.raises(ConversationConflict):
+                await saved(conversations, "trip", exchange(1), scope="bob")
+            await conversations.delete("other")
+            await saved(conversations, "trip", exchange(1), scope="bob")
+            await store.erase_user("alice")
+            assert texts(await conversations.load("trip", scope="bob")) == ["question 1", "answer 1"]
+
+    asyncio.run(scene())
+
+
+def test_nothing_is_left_of_conversations_that_were_forked_from_each_other(sqlite_url: str) -> None:
+    async def scene() -> None:
+        async with AsyncStateStore.open(sqlite_url) as store:
+            conversations = StateStoreConversations(store)
+            await saved(conversations, "trip", exchange(0))
+            other = await conversations.fork("trip", new_conversation_id="other")
+            other.messages += exchange(1)
+            await conversations.save(other)
+            await conversations.delete("trip")
+            again = await conversations.fork("other", new_conversation_id="trip")
+            await conversations.delete("other")
+            assert texts(await conversations.load("trip")) == texts(again)
+            await conversations.delete("trip")
+            assert await store.list_sessions() == []
+
+    asyncio.run(scene())
+
+
 def test_a_person_can_read_it(store_url: str) -> None:
     async def scene() -> None:
         async with StateStoreConversations(store_url) as store:

@@ -49,10 +49,12 @@ def test_two_processes_lose_nothing(store_url: str) -> None:
     repository.close()
 
 
-def test_a_redaction_hits_the_writers_own_message(sqlite_url: str) -> None:
+@pytest.mark.parametrize("between", [0, 40])
+def test_a_redaction_hits_the_writers_own_message(sqlite_url: str, between: int) -> None:
     with StateStore.open(sqlite_url) as store:
         repository = opened(store)
         (mine,) = add(repository, QUESTION)
+        add(repository, *[QUESTION] * between, agent="mate")
         add(repository, ANSWER)  # somebody else's, with the same number
         mine.redact_message = UNKNOWN
         repository.update_message("trip", "skipper", mine)
@@ -225,7 +227,7 @@ def test_an_agent_goes_on_where_it_stopped(store_url: str) -> None:
     assert model.inputs == [1, 3]
 
 
-def test_snapshots_live_in_the_storage(sqlite_url: str) -> None:
+def test_snapshots_live_in_the_storage(store_url: str) -> None:
     snapshots = pytest.importorskip(
         "strands.session.snapshot_session_manager", reason="Strands has snapshots from 1.51 on"
     )
@@ -233,7 +235,7 @@ def test_snapshots_live_in_the_storage(sqlite_url: str) -> None:
 
     async def scene() -> None:
         for _ in range(2):
-            storage = StateStoreStorage(sqlite_url)
+            storage = StateStoreStorage(store_url)
             manager = snapshots.SnapshotSessionManager("trip", storage=storage)
             agent = Agent(model=model, session_manager=manager, agent_id="skipper", callback_handler=None)
             await agent.invoke_async("Which ferry?")
@@ -241,6 +243,20 @@ def test_snapshots_live_in_the_storage(sqlite_url: str) -> None:
             await storage.close()
 
     asyncio.run(scene())
+    assert model.inputs == [1, 3]
+
+
+def test_snapshots_are_kept_in_plain_code_which_has_an_event_loop_for_each_call(store_url: str) -> None:
+    snapshots = pytest.importorskip(
+        "strands.session.snapshot_session_manager", reason="Strands has snapshots from 1.51 on"
+    )
+    model = loaded("strands_chat").ScriptedModel("The 10:40.", "Booked.")
+    storage = StateStoreStorage(store_url)
+    for _ in range(2):
+        manager = snapshots.SnapshotSessionManager("trip", storage=storage)
+        agent = Agent(model=model, session_manager=manager, agent_id="skipper", callback_handler=None)
+        agent("Which ferry?")
+    asyncio.run(storage.close())
     assert model.inputs == [1, 3]
 
 

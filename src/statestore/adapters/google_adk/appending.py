@@ -22,7 +22,7 @@ from statestore.adapters.engines import committed, engine_of
 from statestore.adapters.google_adk.events import FOREIGN, Outline, new_records, outline_of, text_of_event, texts_in
 from statestore.adapters.google_adk.moments import seconds_of, text_of_seconds
 from statestore.adapters.google_adk.places import Place, StatePlace
-from statestore.adapters.google_adk.scopes import scopes_of
+from statestore.adapters.google_adk.scopes import json_scopes_of, scopes_of
 from statestore.adapters.google_adk.seen import Seen, seen_by, seen_in
 from statestore.adapters.google_adk.shared import HeldShared, Shared, SharedPair, change_shared, read_shared
 from statestore.adapters.google_adk.staleness import StaleSessionError
@@ -62,8 +62,7 @@ class Appending:
         self._event = event
         self._is_strict = stale_when == "superseded"
         self._text = text_of_event(event)
-        self._outline = outline_of(self._text)
-        self._delta = scopes_of(self._outline.actions.state_delta)
+        self._delta = json_scopes_of(event.actions.state_delta)
         self._moment = text_of_seconds(event.timestamp)
         self._records = tuple(new_records(self._text, event.timestamp, event.id))
 

@@ -16,7 +16,7 @@ from statestore.adapters.google_adk.appending import ATTEMPTS, STATE, state_in
 from statestore.adapters.google_adk.events import FOREIGN, Carried, Texts, events_in, outline_of, texts_of
 from statestore.adapters.google_adk.moments import text_of_seconds
 from statestore.adapters.google_adk.places import Place, label_of
-from statestore.adapters.google_adk.scopes import Scopes, as_json, scopes_of
+from statestore.adapters.google_adk.scopes import Scopes, json_scopes_of
 from statestore.adapters.google_adk.seen import made_session, marker_of, seen_in
 from statestore.adapters.google_adk.shared import change_shared, read_both, read_shared
 from statestore.engine import Change, ChangeSession, NewSession, PreconditionFailed, Requires
@@ -32,7 +32,7 @@ _MORE: Final = 2
 
 async def create(store: AsyncStateStore, place: Place, state: Mapping[str, Any]) -> Session:
     """Make a session, with what its state gives to its app and its user."""
-    given = scopes_of(as_json(state))
+    given = json_scopes_of(state)
     born = text_of_seconds(time.time())
     metadata = place.birth_metadata | ({STATE: given.session} if given.session else {})
     change = ChangeSession(
@@ -77,7 +77,7 @@ async def load(store: AsyncStateStore, place: Place, config: GetSessionConfig | 
         texts, count = await _texts(store, stored)
         if after:
             texts = [one for one in texts if _is_since(one[1], after)]
-        if not window or after or len(texts) >= window or count < window:
+        if not last or not window or after or len(texts) >= last or count < window:
             break
         window *= _MORE
     shared = await read_both(store, place)

@@ -45,6 +45,12 @@ def scopes_of(state: Mapping[str, Any]) -> Scopes:
     return scopes
 
 
+def json_scopes_of(state: Mapping[str, Any]) -> Scopes:
+    """The same as plain JSON. What is temporary is never stored, and may be of any kind."""
+    scopes = scopes_of(state)
+    return Scopes(as_json(scopes.session), as_json(scopes.user), as_json(scopes.app))
+
+
 def as_json(state: Mapping[str, Any]) -> dict[str, Any]:
     """A state as plain JSON, as ADK's own services write it: what has no form in JSON is told by its ``repr``."""
     try:
@@ -53,4 +59,4 @@ def as_json(state: Mapping[str, Any]) -> dict[str, Any]:
         logging.getLogger("statestore").warning(
             "some values of the state are not JSON, and are stored as texts that describe them", exc_info=True
         )
-        return to_jsonable_python(state, serialize_unknown=True)
+        return to_jsonable_python(state, serialize_unknown=True, bytes_mode="base64")

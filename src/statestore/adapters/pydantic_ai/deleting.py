@@ -30,14 +30,29 @@ async def delete(store: AsyncStateStore, finder: Finder, conversation_id: str, e
         held = Held() if stored is None else held_in(stored)
         if stored is None or held.kept is None or held.kept.revision != expected_revision:
             raise ConversationConflict(conversation_id)
-        if await _is_gone(store, finder, stored, await _living(store, held)):
+        if await _is_gone(store, finder, stored, await _needing(store, stored)):
             return
     raise SessionConflict(f"conversation {session_id} changed {ATTEMPTS} times while it was being deleted")
 
 
-async def _living(store: AsyncStateStore, held: Held) -> list[str]:
-    """Of the sessions whose histories lead through one, those that are still there."""
-    return [fork for fork in held.forks if await store.session_exists(fork)]
+async def _needing(store: AsyncStateStore, stored: StoredSession) -> list[str]:
+    """Of the sessions whose histories lead through one, those that are still needed."""
+    return [fork for fork in held_in(stored).forks if await _is_needed(store, fork, {stored.id})]
+
+
+async def _is_needed(store: AsyncStateStore, session_id: str, seen: set[str]) -> bool:
+    """Whether a session holds a conversation, or entries of one. What is left of deleted ones may need each other."""
+    seen.add(session_id)
+    stored = await engine_of(store).read_session(session_id, last=0)
+    if stored is None:
+        return False
+    held = held_in(stored)
+    if held.kept is not None:
+        return True
+    for fork in held.forks:
+        if fork not in seen and await _is_needed(store, fork, seen):
+            return True
+    return False
 
 
 async def _is_gone(store: AsyncStateStore, finder: Finder, stored: StoredSession, forks: list[str]) -> bool:
@@ -71,7 +86,7 @@ async def _release(store: AsyncStateStore, finder: Finder, session_id: str, fork
         held = Held() if stored is None else held_in(stored)
         if stored is None or fork not in held.forks:
             return
-        others = [other for other in await _living(store, held) if other != fork]
+        others = await _needing(store, stored)
         if held.kept is None and not others:
             if await _is_gone(store, finder, stored, []):
                 return

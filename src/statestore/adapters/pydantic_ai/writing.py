@@ -30,6 +30,7 @@ class Writing:
         self._record = record
         self._entries = entries
         self._id = str(stored_id(record.conversation_id))
+        self._user_id = label_of(record.scope or "")
 
     async def into(self, store: AsyncStateStore, expected_revision: str | None) -> None:
         """Store it, if the stored record has that revision; ``ConversationConflict`` if it has not."""
@@ -37,16 +38,24 @@ class Writing:
             stored = await engine_of(store).read_session(self._id, last=0)
             held = Held() if stored is None else held_in(stored)
             kept = held.kept
-            if (None if kept is None else kept.revision) != expected_revision or (stored and not held.is_ours):
+            if (None if kept is None else kept.revision) != expected_revision or not self._fits_into(stored, held):
                 raise ConversationConflict(self._record.conversation_id)
             places = await self._places(store, kept)
+            if kept is None and self._id in places.values():  # what a conversation that was deleted left for its forks
+                await self._holding(store, self._id, places)
             changes: list[Change] = [self._change(stored, kept, places)]
             for place in sorted({place for place in places.values() if place != self._id}):
-                changes += await self._noted_in(store, place, places)
+                changes += await self._noted_in(store, place, places, is_new=kept is None)
             if await self._committed(store, changes):
                 self._finder.learn([entry.id for entry in self._entries], self._id)
                 return
         raise SessionConflict(f"conversation {self._id} changed {ATTEMPTS} times while it was being written")
+
+    def _fits_into(self, stored: StoredSession | None, held: Held) -> bool:
+        """Whether the session may hold it: not another program's, nor what another user's conversation left behind."""
+        if stored is None:
+            return True
+        return held.is_ours and (held.kept is not None or stored.fields.user_id == self._user_id)
 
     async def _places(self, store: AsyncStateStore, kept: Kept | None) -> dict[str, str]:
         """The sessions that the ends of the conversation lie in, those that are not new."""
@@ -81,7 +90,7 @@ class Writing:
             id=self._id,
             updated=updated,
             requires=Requires(absent=True) if stored is None else Requires(version=stored.version),
-            create=None if stored else NewSession(label_of(record.scope or ""), now_text()),
+            create=None if stored else NewSession(self._user_id, now_text()),
             append=tuple(self._records(kept, places)),
             set_fields=fields,
             set_metadata=metadata,
@@ -96,24 +105,31 @@ class Writing:
             records.insert(0, branch_record(kept.head, goes_on_from))
         return records
 
-    async def _noted_in(self, store: AsyncStateStore, place: str, places: dict[str, str]) -> list[Change]:
+    async def _noted_in(
+        self, store: AsyncStateStore, place: str, places: dict[str, str], *, is_new: bool
+    ) -> list[Change]:
         """The change that notes this conversation in one that it goes on from, so that it is kept as long as needed."""
-        stored = await engine_of(store).read_session(place)
-        held = None if stored is None else held_in(stored)
-        needed = {entry for entry, where in places.items() if where == place}
-        if stored is None or held is None or not needed.issubset(stored.records.numbering.keys.values()):
-            self._finder.forget(place)
-            raise ConversationConflict(self._record.conversation_id)
-        if self._id in held.forks:
+        stored = await self._holding(store, place, places)
+        held = held_in(stored)
+        if self._id in held.forks and not is_new:
             return []
         return [
             ChangeSession(
                 id=place,
                 updated=stored.fields.updated,
                 requires=Requires(present=True, version=stored.version),
-                set_metadata={FORKS: json_text([*held.forks, self._id], FORKS)},
+                set_metadata={FORKS: json_text([*dict.fromkeys((*held.forks, self._id))], FORKS)},
             )
         ]
+
+    async def _holding(self, store: AsyncStateStore, place: str, places: dict[str, str]) -> StoredSession:
+        """A session with the entries that shall lie in it; ``ConversationConflict`` if somebody deleted them."""
+        stored = await engine_of(store).read_session(place)
+        needed = {entry for entry, where in places.items() if where == place}
+        if stored is None or not needed.issubset(stored.records.numbering.keys.values()):
+            self._finder.forget(place)
+            raise ConversationConflict(self._record.conversation_id)
+        return stored
 
     async def _committed(self, store: AsyncStateStore, changes: list[Change]) -> bool:
         if engine_of(store).atomic_scope == "store":
