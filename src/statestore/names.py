@@ -6,6 +6,7 @@ The rule is the same on every engine, so that anything can move anywhere.
 from __future__ import annotations
 
 import uuid
+from functools import lru_cache
 from typing import Final
 
 from statestore.errors import InvalidName
@@ -34,6 +35,13 @@ class SessionId(str):
 
 def check_session_id(session_id: str) -> str:
     """The id as a plain text if it follows the rule; raises `InvalidName` if not."""
+    if type(session_id) is str:
+        return _checked_id(session_id)  # most ids come again and again
+    return _check_part("session id", session_id, session_id)
+
+
+@lru_cache(maxsize=1024)
+def _checked_id(session_id: str) -> str:
     return _check_part("session id", session_id, session_id)
 
 
