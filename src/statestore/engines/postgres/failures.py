@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -155,4 +156,6 @@ def explanation(error: BaseException, url: str, timeout: float) -> StateStoreErr
         return CorruptData(f"{url}: the server says that its data are damaged ({error})")
     if state.startswith("22"):
         return InvalidValue(f"{url} cannot store this: {error}")
+    if isinstance(error, (ConnectionRefusedError, socket.gaierror)):
+        return StoreUnavailable(f"{url} cannot be reached: is the server running? ({error})")
     return StoreUnavailable(f"{url}: {error or type(error).__name__}")

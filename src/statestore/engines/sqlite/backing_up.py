@@ -27,7 +27,7 @@ def back_up(connection: sqlite3.Connection, to: str, *, timeout: float) -> None:
             f"{unfinished} exists: another backup is being made, or one was broken off; remove it then"
         ) from None
     except OSError as error:
-        raise StoreUnavailable(f"{unfinished}: {error.strerror}") from error
+        raise StoreUnavailable(f"the backup to {path} could not be made: {error.strerror}") from error
     try:
         _copy(connection, unfinished, timeout)
         _publish(unfinished, path)
