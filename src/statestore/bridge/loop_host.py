@@ -45,9 +45,11 @@ class WorkerEngine:
         if os.getpid() != self._process:
             raise StoreClosed("this store was opened before a fork: open one of its own in the child process")
 
-    def commit(self, batch: Sequence[Change]) -> Coroutine[Any, Any, list[Outcome]]:
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
         self._check_process()
-        return self._workers.run(self._engine.commit(batch)) if self._writer is None else self._writer.commit(batch)
+        if self._writer is None:
+            return await self._workers.run(self._engine.commit(batch))
+        return await self._writer.commit(batch)
 
     async def open(self) -> None:
         try:
