@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hooked import HookedEngine, SlowEngine
 from statestore import (
     AsyncStateStore,
     InvalidValue,
@@ -23,6 +24,7 @@ from statestore import (
     StoreUnavailable,
     UserMessage,
 )
+from statestore.engines.memory import MemoryEngine
 
 
 def test_a_store_is_opened_not_constructed() -> None:
@@ -84,6 +86,18 @@ def test_an_object_of_one_store_is_not_saved_into_another(tmp_path: Path) -> Non
         assert [len(store.timeline("s")) for store in (one, other)] == [1, 0]
 
 
+@pytest.mark.parametrize("is_loaded", [False, True], ids=["saved", "loaded"])
+def test_an_object_of_one_store_in_memory_is_not_taken_for_stored_in_another(is_loaded: bool) -> None:
+    with StateStore.open("memory:") as one, StateStore.open("memory:") as other:
+        session = Session("alice", "s")
+        one.save_session(session)
+        if is_loaded:
+            session = one.load_session("s") or session
+        with pytest.raises(SessionConflict, match="was loaded from"):
+            other.save_session(session)
+        assert not other.session_exists("s")
+
+
 def test_an_object_of_a_store_that_was_opened_again_is_saved(tmp_path: Path) -> None:
     with StateStore.open(tmp_path / "a") as store:
         session = store.get_or_create_session("alice", "s")
@@ -105,6 +119,14 @@ def test_an_old_object_does_not_write_into_a_session_created_anew(store: StateSt
     assert store.timeline("s") == []
 
 
+def test_an_old_object_that_is_unchanged_is_not_taken_for_a_session_created_anew(store: StateStore) -> None:
+    old = store.get_or_create_session("alice", "s")
+    store.delete_session("s")
+    store.get_or_create_session("alice", "s")
+    with pytest.raises(SessionConflict):
+        store.save_session(old, recreate=True)
+
+
 def test_a_batch_is_written_once(store: StateStore) -> None:
     with store.batch() as batch:
         batch.save_json("notes", "n", 1)
@@ -113,6 +135,54 @@ def test_a_batch_is_written_once(store: StateStore) -> None:
     with pytest.raises(StoreClosed, match="this batch is over"):
         batch.save_session(Session("alice", "s"))
     assert store.list_category("notes") == ["n"]
+
+
+def test_an_object_that_a_thread_begins_to_save_between_two_saves_of_a_loop_is_stored_once() -> None:
+    memory = MemoryEngine()
+    is_saving, may_go_on = threading.Event(), threading.Event()
+    in_thread = HookedEngine(memory)
+    in_thread.before = lambda _: (is_saving.set(), may_go_on.wait())  # type: ignore[assignment, func-returns-value]
+    session = Session("alice", "s")
+
+    async def scenario(plain: StateStore) -> None:
+        in_loop = SlowEngine(memory)
+        thread = threading.Thread(target=plain.save_session, args=(session,), daemon=True)
+        async with AsyncStateStore.open(in_loop) as store:  # type: ignore[arg-type]
+
+            async def save_and_let_the_thread_begin() -> None:
+                await store.save_session(session)
+                thread.start()
+                is_saving.wait()
+
+            first = asyncio.create_task(save_and_let_the_thread_begin())
+            await in_loop.is_asked.wait()
+            session.add_user_message("once")
+            second = asyncio.create_task(store.save_session(session))
+            await asyncio.sleep(0)
+            in_loop.let_go()
+            await first
+            with pytest.raises(SessionConflict, match="is being saved in another loop"):
+                await second
+        may_go_on.set()
+        thread.join()
+
+    with StateStore.open(in_thread) as plain:  # type: ignore[arg-type]
+        asyncio.run(scenario(plain))
+        assert len(plain.timeline("s")) == 1
+
+
+def test_nothing_is_written_to_a_batch_that_is_being_made() -> None:
+    engine = HookedEngine(MemoryEngine())
+
+    def write_more(_: object) -> None:
+        with pytest.raises(StoreClosed, match="this batch is over"):
+            batch.save_json("notes", "m", 2)
+
+    engine.before = write_more
+    with StateStore.open(engine) as store:  # type: ignore[arg-type]
+        with store.batch() as batch:
+            batch.save_json("notes", "n", 1)
+        assert store.list_category("notes") == ["n"]
 
 
 def test_two_batches_over_the_same_sessions_do_not_wait_for_each_other_for_ever(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -160,6 +161,28 @@ def test_one_of_many_threads_gets_the_turn() -> None:
     for thread in threads:
         thread.join()
     assert sorted(turns) == [False] * 7 + [True]
+
+
+def test_many_threads_may_serve_many_users() -> None:
+    interval = sys.getswitchinterval()
+    served: list[int] = []
+    with StateStore.open("memory:") as store:
+
+        def serve(number: int) -> None:
+            for user in range(5000):
+                store.for_user(f"{number}-{user}")
+            served.append(number)
+
+        threads = [threading.Thread(target=serve, args=(number,)) for number in range(16)]
+        sys.setswitchinterval(1e-6)
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            sys.setswitchinterval(interval)
+    assert len(served) == 16
 
 
 # -- in the background --------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from statestore import (
     Event,
     Session,
     SessionConflict,
+    SessionNotFound,
     StateStore,
     StoreUnavailable,
     UserMessage,
@@ -99,6 +101,52 @@ def test_fields_and_metadata_are_stored(store: StateStore, engine: HookedEngine,
     loaded = store.load_session("s")
     assert loaded is not None
     assert (loaded.metadata, loaded.active_seed_id) == ({"k": 1}, "seed")
+
+
+def test_what_was_changed_back_after_the_lost_save_is_stored(
+    store: StateStore, engine: HookedEngine, happened: bool
+) -> None:
+    session = stored(store)
+    session.set_metadata("k", "as it was")
+    session.set_active_seed("as it was")
+    store.save_session(session)
+    session.set_metadata("k", "changed")
+    session.set_metadata("new", 1)
+    session.set_active_seed("changed")
+    save_and_lose(store, engine, session, happened=happened)
+    session.set_metadata("k", "as it was")
+    del session.metadata["new"]
+    session.set_active_seed("as it was")
+    store.save_session(session)
+    loaded = store.load_session("s")
+    assert loaded is not None
+    assert (loaded.metadata, loaded.active_seed_id) == ({"k": "as it was"}, "as it was")
+
+
+def test_an_edit_after_a_lost_save_of_metadata_is_stored(
+    store: StateStore, engine: HookedEngine, happened: bool
+) -> None:
+    session = stored(store)
+    session.set_metadata("k", 1)
+    save_and_lose(store, engine, session, happened=happened)
+    session.user_messages.clear()
+    store.save_session(session)
+    assert told(store) == ["A"]
+
+
+def test_a_session_that_was_in_the_trash_meanwhile_has_everything_once(
+    store: StateStore, engine: HookedEngine, happened: bool
+) -> None:
+    session = stored(store)
+    session.add_user_message("b")
+    save_and_lose(store, engine, session, happened=happened)
+    store.delete_session("s", trash_hours=1)
+    with pytest.raises(SessionNotFound):
+        store.save_session(session)
+    store.restore_session("s")
+    session.add_user_message("c")
+    store.save_session(session)
+    assert told(store) == ["a", "A", "b", "c"]
 
 
 def test_somebody_elses_records_in_between_stay(store: StateStore, engine: HookedEngine, happened: bool) -> None:
@@ -219,6 +267,153 @@ def test_an_edit_after_a_lost_save_and_somebody_elses_is_refused_and_nothing_is_
     with pytest.raises(SessionConflict):
         store.save_session(session)
     assert told(store) == ["a", "A", "b", "theirs"]
+
+
+def _rewind(store: StateStore) -> None:
+    store.rewind_session("s", to=3)
+
+
+def _delete_one(store: StateStore) -> None:
+    theirs = store.load_session("s")
+    assert theirs is not None
+    del theirs.user_messages[1]
+    store.save_session(theirs)
+
+
+REMOVED: dict[str, tuple[Callable[[StateStore], Any], list[str]]] = {
+    "the last": (_rewind, ["a", "A", "b"]),
+    "the first": (_delete_one, ["a", "A", "c"]),
+}
+
+
+@pytest.mark.parametrize(("remove", "left"), REMOVED.values(), ids=REMOVED)
+def test_what_somebody_else_removed_of_a_save_that_happened_is_gone_and_the_rest_is_not_stored_twice(
+    store: StateStore, engine: HookedEngine, remove: Callable[[StateStore], Any], left: list[str]
+) -> None:
+    session = stored(store)
+    session.add_user_message("b")
+    session.add_user_message("c")
+    save_and_lose(store, engine, session, happened=True)
+    remove(store)
+    store.save_session(session)
+    assert told(store) == left
+    session.add_user_message("d")
+    store.save_session(session)
+    assert told(store) == [*left, "d"]
+    del session.user_messages[0]
+    with pytest.raises(SessionConflict):
+        store.save_session(session)
+
+
+def test_an_object_that_holds_other_records_than_the_store_does_not_rewrite_them(
+    store: StateStore, engine: HookedEngine
+) -> None:
+    session = stored(store)
+    store.rewind_session("s", to=1)
+    store.append("s", UserMessage("theirs"))
+    session.add_user_message("b")
+    save_and_lose(store, engine, session, happened=True)
+    session.agent_responses[0] = AgentResponse("another A")
+    with pytest.raises(SessionConflict):
+        store.save_session(session)
+    assert told(store) == ["a", "theirs", "b"]
+
+
+def test_a_save_with_a_key_that_somebody_else_used_does_not_rewrite_what_they_stored(
+    store: StateStore, engine: HookedEngine
+) -> None:
+    session = stored(store)
+    theirs = Event("theirs")
+    store.append("s", theirs, keys=["k"])
+    session.add_event("ours", key="k")
+    save_and_lose(store, engine, session, happened=True)
+    session.user_messages.clear()
+    with pytest.raises(SessionConflict):
+        store.save_session(session)
+    assert told(store) == ["a", "A", "theirs"]
+
+
+def test_a_session_that_somebody_else_stored_anew_has_everything_once_and_is_not_rewritten(
+    store: StateStore, engine: HookedEngine, happened: bool
+) -> None:
+    session, theirs = stored(store), store.load_session("s")
+    assert theirs is not None
+    session.add_user_message("b")
+    store.save_session(session)
+    store.delete_session("s")
+    theirs.user_messages[0] = UserMessage("x")
+    store.save_session(theirs, recreate=True)
+    session.add_user_message("c")
+    save_and_lose(store, engine, session, happened=happened)
+    store.save_session(session)
+    assert told(store) == ["x", "A", "c"]
+    session.agent_responses.clear()
+    with pytest.raises(SessionConflict):
+        store.save_session(session)
+
+
+def _replace_first(session: Session) -> None:
+    session.user_messages[0] = UserMessage("x")
+
+
+def _remove_first(session: Session) -> None:
+    del session.user_messages[0]
+
+
+def _insert(session: Session) -> None:
+    session.user_messages.insert(1, UserMessage("x"))
+
+
+@pytest.mark.parametrize("rewrite", [_replace_first, _remove_first, _insert])
+def test_somebody_elses_rewrite_is_not_taken_for_ones_own(
+    store: StateStore, engine: HookedEngine, rewrite: Callable[[Session], Any]
+) -> None:
+    session = stored(store)
+    session.add_user_message("b")
+    store.save_session(session)
+    session.agent_responses.clear()
+    session.set_metadata("status", "paid")
+    save_and_lose(store, engine, session, happened=False)
+    store.update_session_with("s", rewrite)
+    with pytest.raises(SessionConflict):
+        store.save_session(session)
+    assert "A" in told(store)
+
+
+def test_what_is_saved_beside_records_that_come_back_out_of_the_trash_is_stored(
+    store: StateStore, engine: HookedEngine
+) -> None:
+    session = stored(store)
+    store.delete_session("s", trash_hours=1)
+    session.set_metadata("status", "paid")
+
+    def refuse_to_create(batch: Any) -> None:
+        if batch[0].create is not None:
+            raise StoreUnavailable("the connection was lost")
+
+    engine.before = refuse_to_create
+    with pytest.raises(StoreUnavailable):
+        store.save_session(session, recreate=True)
+    engine.before = None
+    store.restore_session("s")
+    store.save_session(session, recreate=True)
+    loaded = store.load_session("s")
+    assert loaded is not None
+    assert loaded.metadata == {"status": "paid"}
+    assert told(store) == ["a", "A"]
+
+
+def test_somebody_elses_event_of_the_same_moment_is_not_taken_for_ones_own(
+    store: StateStore, engine: HookedEngine, happened: bool
+) -> None:
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    session = stored(store)
+    session.events.append(Event("call", {"mine": 1}, timestamp=moment))
+    save_and_lose(store, engine, session, happened=happened)
+    store.append("s", Event("call", {"theirs": 1}, timestamp=moment))
+    store.save_session(session)
+    events = [entry.record for entry in store.timeline("s") if isinstance(entry.record, Event)]
+    assert sorted(key for event in events for key in event.data) == ["mine", "theirs"]
 
 
 def test_a_batch_may_be_repeated(store: StateStore, engine: HookedEngine, happened: bool) -> None:

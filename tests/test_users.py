@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from faces import Place
+from hooked import HookedEngine
 from statestore import (
     AsyncUserStore,
     InvalidCursor,
@@ -22,6 +23,9 @@ from statestore import (
     UserStore,
     WrongUser,
 )
+from statestore.engine import DocumentQuery
+from statestore.engines.memory import MemoryEngine
+from statestore.stored import DocumentInfo
 
 
 @pytest.fixture
@@ -210,6 +214,24 @@ def test_erasing_a_user_removes_all_of_that_user_and_nothing_else(filled: StateS
     assert filled.erase_user("alice") == 0
     assert [s.id for s in filled.list_sessions()] == ["b1"]
     assert bobs(filled) == before
+
+
+def test_erasing_a_user_removes_what_comes_out_of_the_trash_meanwhile() -> None:
+    restored: list[Session] = []
+
+    class Restoring(HookedEngine):
+        async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
+            if not restored:
+                restored.append(other.restore_session("thrown away"))
+            return await self._engine.list_documents(query)
+
+    memory = MemoryEngine()
+    with StateStore.open(memory) as other, StateStore.open(Restoring(memory)) as store:  # type: ignore[arg-type]
+        other.save_session(Session("bob", "thrown away"))
+        other.delete_session("thrown away", trash_hours=1)
+        assert store.erase_user("bob") == 1
+        assert not other.session_exists("thrown away")
+        assert other.list_trash() == []
 
 
 def test_users_that_look_alike_are_different_users(store: StateStore) -> None:

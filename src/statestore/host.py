@@ -124,18 +124,45 @@ class PlainHost(Host):
         time.sleep(seconds)  # noqa: ASYNC251 - in plain code the caller's thread is what waits
 
 
-def given_turn(session: Session, is_ours: Callable[[Any], bool], make: Callable[[], Any]) -> Any:
+def given_turn(
+    session: Session, is_ours: Callable[[Any], bool], make: Callable[[], Any]
+) -> AbstractAsyncContextManager[None]:
     """The turn for saving an object; a new one if the last was another host's, which must not be holding it."""
     ledger = ledger_of(session)
-    if not is_ours(ledger.turn):
+    turn = ledger.turn
+    if not is_ours(turn):
         with _giving_turns:
-            if ledger.turn is not None and not is_ours(ledger.turn) and ledger.turn.locked():
-                raise SessionConflict(
-                    f"session {session.id}: this object is being saved in another loop, thread or process"
-                )
-            if not is_ours(ledger.turn):
-                ledger.turn = make()
-    return ledger.turn
+            turn = ledger.turn
+            if not is_ours(turn):
+                if turn is not None and turn.locked():
+                    raise _is_saved_elsewhere(session)
+                turn = ledger.turn = make()
+    return _GivenTurn(session, turn)
+
+
+class _GivenTurn(AbstractAsyncContextManager[None]):
+    """A turn that counts only if no other host gave a new one before it was taken."""
+
+    __slots__ = ("_session", "_turn")
+
+    def __init__(self, session: Session, turn: AbstractAsyncContextManager[None]) -> None:
+        self._session = session
+        self._turn = turn
+
+    async def __aenter__(self) -> None:
+        await self._turn.__aenter__()
+        with _giving_turns:
+            is_current = ledger_of(self._session).turn is self._turn
+        if not is_current:
+            await self._turn.__aexit__(None, None, None)
+            raise _is_saved_elsewhere(self._session)
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._turn.__aexit__(*error)
+
+
+def _is_saved_elsewhere(session: Session) -> SessionConflict:
+    return SessionConflict(f"session {session.id}: this object is being saved in another loop, thread or process")
 
 
 class _ThreadTurn(AbstractAsyncContextManager[None]):

@@ -102,10 +102,14 @@ class UserThrottles:
 
     def __init__(self, cooldown_secs: float) -> None:
         self._cooldown_secs = cooldown_secs
+        self._lock = threading.Lock()
         self._throttles: dict[str, PruneThrottle] = {}
 
     def of(self, user_id: str) -> PruneThrottle:
         """The user's throttle. Those that nobody is waiting for are forgotten when there are many."""
-        if len(self._throttles) >= 1000:
-            self._throttles = {user: throttle for user, throttle in self._throttles.items() if not throttle.is_idle()}
-        return self._throttles.setdefault(user_id, PruneThrottle(self._cooldown_secs))
+        with self._lock:
+            if len(self._throttles) >= 1000:
+                self._throttles = {
+                    user: throttle for user, throttle in self._throttles.items() if not throttle.is_idle()
+                }
+            return self._throttles.setdefault(user_id, PruneThrottle(self._cooldown_secs))

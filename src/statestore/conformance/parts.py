@@ -65,14 +65,15 @@ class PartsCases(Contract):
 
     @case
     async def test_the_url_tells_no_password(self, bench: Bench) -> None:
-        """The engine's URL can be shown to anybody, and is the same before and after opening."""
+        """The engine's URL can be shown to anybody, and tells its storage from any other."""
         assert not urlsplit(bench.engine.url).password
-        assert bench.new_engine().url == bench.engine.url == bench.store.url
+        assert bench.engine.url == bench.store.url
+        assert (bench.new_engine().url == bench.engine.url) is self.reopens
 
     @case
     async def test_only_memory_may_forget(self, bench: Bench) -> None:
         """Every engine but memory: keeps what it was given when it is closed."""
-        assert self.reopens or bench.engine.url == "memory:"
+        assert self.reopens or bench.engine.url.startswith("memory:")
 
     @case
     async def test_constructing_an_engine_touches_nothing(self, bench: Bench) -> None:

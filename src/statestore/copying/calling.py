@@ -66,7 +66,7 @@ async def async_copy_store(
 async def _copied(
     source: Engine, target: Engine, *, progress: ReportProgress | None, into_existing: bool
 ) -> CopyReport:
-    if source is target or (source.url == target.url and source.url != "memory:"):
+    if source.url == target.url:
         raise InvalidValue(f"{source.url} cannot be copied into itself")
     # Loaded when somebody copies: few who import the package do.
     from statestore.copying.surveying import Survey  # noqa: PLC0415

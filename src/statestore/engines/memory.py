@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Sequence
+from itertools import count
 
 from statestore.engine import (
     SESSION_FIELDS,
@@ -147,14 +148,19 @@ class MemoryEngine:
 
     runs_in: RunsIn = "caller"
     atomic_scope: AtomicScope = "store"
-    url = "memory:"
 
     def __init__(self, *, read_only: bool = False) -> None:
+        self._number = next(_numbers)
         self._read_only = read_only
         self._lock = threading.Lock()
         hold_while_forking(self._lock)
         self._sessions: dict[str, _Session] = {}
         self._documents: dict[tuple[str, str, DocumentKind], Document] = {}
+
+    @property
+    def url(self) -> str:
+        """Every one is a store of its own, and its number tells which."""
+        return f"memory:#{self._number}"
 
     async def open(self) -> None:
         """Nothing to do."""
@@ -258,6 +264,9 @@ class MemoryEngine:
 
     async def check(self) -> list[Problem]:
         return []
+
+
+_numbers = count(1)
 
 
 def _new_version() -> str:

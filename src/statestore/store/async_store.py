@@ -71,7 +71,7 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
         durability: Durability = "full",
         prune_cooldown_secs: float = 60,
     ) -> Opening:
-        """Open a store: a URL (``sqlite:FILE``, ``file:DIR``, ``memory:``), a path, or an engine.
+        """Open a store: a URL (``sqlite:FILE``, ``postgresql://…``, ``memory:``, …), a path, or an engine.
 
         ``create=False`` refuses a store that is not there; ``read_only=True`` writes nothing at all.
         ``durability="relaxed"`` survives a killed process but not a power cut. ``prune_cooldown_secs`` is how often
@@ -105,6 +105,7 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
     async def _commit_batch(self, batch: Batch) -> None:
         """Make all the writes of a batch."""
         batch.check_is_open()
+        batch.is_over = True  # what is written to it from now on would be in nobody's hands
         for session in batch.sessions:
             self._check_session(session)
         async with AsyncExitStack() as turns:
@@ -132,7 +133,16 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
 
     async def erase_user(self, user_id: str) -> int:
         """Remove everything of one user, whoever is writing meanwhile; how many sessions there were."""
-        check_label(user_id, "a user id")
+        trash = self.for_user(user_id)
+        erased = await self._erase_sessions(user_id) + await trash.empty_trash()
+        while found := await self._erase_sessions(user_id):  # somebody had just taken them out of the trash
+            erased += found + await trash.empty_trash()
+        if hasattr(self._engine, "update_search_index"):
+            await cast("Searches", self._engine).update_search_index()
+        return erased
+
+    async def _erase_sessions(self, user_id: str) -> int:
+        """Remove the sessions that a user has, until there are none; how many there were."""
         erased = 0
         scope = self._engine.atomic_scope
         query = SessionQuery(user_id=user_id, order="id", limit=most_of(scope))
@@ -144,13 +154,10 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
                 except PreconditionFailed:
                     break  # deleted and created anew by somebody else in between: look again
                 erased += sum(outcome.deleted for outcome in outcomes)
-        erased += await self.for_user(user_id).empty_trash()
-        if hasattr(self._engine, "update_search_index"):
-            await cast("Searches", self._engine).update_search_index()
         return erased
 
     async def check(self, *, repair: bool = False) -> list[Problem]:
-        """Look at everything that is stored; what is wrong, where, and what to do. Changes nothing.
+        """Look at everything that is stored; what is wrong, where, and what to do. By itself it changes nothing.
 
         ``repair=True`` first mends what can be mended without losing anything; what it mended comes first, and is
         marked with ``is_repaired``.

@@ -218,7 +218,7 @@ class StateStore(Sessions):
         durability: Durability = "full",
         prune_cooldown_secs: float = 60,
     ) -> StateStore:
-        """Open a store: a URL (``sqlite:FILE``, ``file:DIR``, ``memory:``), a path, or an engine.
+        """Open a store: a URL (``sqlite:FILE``, ``postgresql://…``, ``memory:``, …), a path, or an engine.
 
         ``create=False`` refuses a store that is not there; ``read_only=True`` writes nothing at all.
         ``durability="relaxed"`` survives a killed process but not a power cut. ``prune_cooldown_secs`` is how often

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from statestore.engine import ChangeSession, NewRecord, NewSession, Outcome, Requires
 from statestore.errors import SessionConflict, SessionNotFound
 from statestore.jsontext import changed_members, members
 from statestore.labels import labels_in, opening_of
 from statestore.ledger import Ledger, Origin, Shelf
-from statestore.records import Record, UserMessage, body_of, column_of, kind_of, said_in
+from statestore.records import Record, UserMessage, body_of, column_of, kind_of
 from statestore.session import Session, field_values, ledger_of
-from statestore.stored import Numbering, SessionFields, StoredRecord, StoredSession
+from statestore.store.finding import as_given, numbers_of
+from statestore.stored import OPTIONAL_FIELDS, Numbering, SessionFields, StoredSession
 from statestore.timeline import placed
 from statestore.timestamps import nanoseconds
 
@@ -153,54 +158,92 @@ class Draft:
     def note_if_found(self, stored: StoredSession, place: str) -> None:
         """After a save with an unknown outcome: take note of it if what is stored now shows that it happened.
 
-        That its records are stored may be somebody else's doing: with the same idempotency key, or by the same rewind.
-        Then what else was to be saved is sent again.
+        It did if any record is there that nobody else can have stored; somebody else may have removed others since.
+        That all are there may be somebody else's doing: with the same idempotency key, by the same rewind, or out of
+        the trash. Then what else was to be saved is sent again.
         """
         change, known = self.change, self._known
         if change is None or stored.fields.user_id != self._fields.user_id:
             return
-        found = stored.records.in_order()
-        seqs = self._seqs_in(found, change)
-        if seqs is None or (change.create is not None and stored.fields.created != change.create.created):
+        if change.create is not None and stored.fields.created != change.create.created:
             return
-        outcome = Outcome(None if change.create is not None else _UNKNOWN, stored.version, seqs)
-        origin = self._origin_after(outcome, place)
-        is_ours = change.create is not None or any(sent.key is None for sent in change.append)
+        found = stored.records.in_order()
+        had = list(self._had()) if change.create is None else []
+        numbers = numbers_of(change.append, found, set(had))
+        is_ours = self._can_only_be_ours(change, numbers)
         is_there = (stored.fields, stored.metadata) == (self._fields, self._metadata)
+        if not is_ours and not self._is_as_sent(change, numbers, [record.seq for record in found], is_there=is_there):
+            if known is not None:
+                self._ledger.origin = known.after(
+                    known.version, *self._as_stored(known, change, stored), is_stale=known.is_stale
+                )
+            return
+        before = None if change.create is not None else _UNKNOWN
+        given = as_given(numbers, known.last_seq if known is not None and change.create is None else 0)
+        origin = self._origin_after(Outcome(before, stored.version, given), place)
         if known is not None and not is_ours and not is_there:
-            origin.fields, origin.metadata = known.fields, known.metadata
-        is_all = not origin.is_part and (sum(map(len, origin.seqs())), origin.fields, origin.metadata) == (
-            len(found),
-            stored.fields,
-            stored.metadata,
-        )
+            origin.fields, origin.metadata = self._as_stored(known, change, stored)
+        held = [(seq, body) for seq, body in had if self._cut is None or seq < self._cut]
+        held += zip(given, (sent.body for sent in change.append), strict=True)
+        is_all = list(given) == sorted(given) and _is_all_of(stored, origin, sorted(held))
         origin.is_stale = not is_all
         origin.version = stored.version if is_all else origin.version
         self._note(origin)
 
-    def _seqs_in(self, found: list[StoredRecord], change: ChangeSession) -> tuple[int, ...] | None:
-        """The numbers that the sent records have, if the save happened; ``None`` if it did not, or may be repeated."""
-        known = self._known.last_seq if self._known is not None and change.create is None else 0
-        if self._cut is not None and any(self._cut <= record.seq <= known for record in found):
-            return None
-        if not change.append:
-            return () if self._cut is not None or change.create is not None else None
-        by_key = {record.key: record.seq for record in found if record.key is not None}
-        new = iter([record for record in found if record.seq > known])
-        seqs: list[int] = []
-        for sent in change.append:
-            seq = by_key.get(sent.key) if sent.key is not None else None
-            if seq is None:
-                said = said_in(sent.kind, sent.body)
-                seq = next((record.seq for record in new if said_in(record.kind, record.body) == said), None)
-            if seq is None:
-                return None
-            seqs.append(seq)
-        return tuple(seqs)
+    def _had(self) -> Iterator[tuple[int, bytes]]:
+        """The numbers and bodies of the records that the store had before this save, as far as the object knows."""
+        for column in self._ledger.columns():
+            for seq, record in zip(column.seqs, column.stored, strict=True):
+                yield seq, body_of(record)
+
+    def _can_only_be_ours(self, change: ChangeSession, numbers: list[int | None]) -> bool:
+        """Whether a record was found that was new with this save, and has no key that somebody else may have used."""
+        if change.create is not None and None in numbers:
+            return False  # an earlier save may have stored those that are there, and the trash given them back
+        had = {id(record) for shelf in self._ledger.shelves for record in cast("Shelf[Any]", shelf).stored()}
+        return any(
+            number is not None and sent.key is None and id(record) not in had
+            for number, sent, record in zip(numbers, change.append, self._records, strict=True)
+        )
+
+    def _is_as_sent(
+        self, change: ChangeSession, numbers: list[int | None], there: list[int], *, is_there: bool
+    ) -> bool:
+        """Whether the records are there as this save would have left them, whoever stored them."""
+        if None in numbers:
+            return False
+        known, cut = self._known, self._cut
+        if known is None or cut is None:
+            return bool(numbers) or change.create is not None or is_there
+        loaded = sorted(chain(*known.seqs()))
+        left = sorted({seq for seq in loaded if seq < cut}.union(number for number in numbers if number is not None))
+        there = [seq for seq in there if seq >= loaded[0]]
+        return there[: len(left)] == left and not any(cut <= seq <= known.last_seq for seq in there)
+
+    def _as_stored(self, known: Origin, change: ChangeSession, stored: StoredSession) -> tuple[SessionFields, bytes]:
+        """The fields and metadata that were known before; of those that this save was to change, what is stored now."""
+        fields = {name: getattr(stored.fields, name) for name in change.set_fields if name in OPTIONAL_FIELDS}
+        there = members(stored.metadata)
+        touched = (*change.set_metadata, *change.unset_metadata)
+        metadata = changed_members(
+            known.metadata,
+            {key: there[key] for key in touched if key in there},
+            [key for key in touched if key not in there],
+        )
+        return replace(known.fields, **fields), metadata
 
 
 _UNKNOWN = object()
 """A version that equals none."""
+
+
+def _is_all_of(stored: StoredSession, origin: Origin, held: list[tuple[int, bytes]]) -> bool:
+    """Whether an object that holds these records, by number and body, holds exactly what is stored."""
+    return (
+        not origin.is_part
+        and held == [(record.seq, record.body) for record in stored.records.in_order()]
+        and (origin.fields, origin.metadata) == (stored.fields, stored.metadata)
+    )
 
 
 def _in_column(records: list[Record], column: int) -> list[Record]:

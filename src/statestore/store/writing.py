@@ -12,7 +12,7 @@ from statestore.names import check_session_id
 from statestore.records import AgentResponse, Event, Record, UserMessage
 from statestore.session import Session, ledger_of
 from statestore.store.failures import explained, not_found
-from statestore.store.reading import SessionReader, session_from
+from statestore.store.reading import SessionReader, session_from, understanding
 from statestore.store.saving import Draft, new_record
 from statestore.timestamps import later_of, now_text
 
@@ -31,11 +31,11 @@ class SessionWriter(SessionReader):
         """
         self._check_session(session)
         async with self._host.turn(session):
-            await self._settle(session)
-            draft = Draft(session)
-            if recreate and draft.change is None and not await self.session_exists(session.id):
-                draft = Draft(session, as_new=True)
             try:
+                await self._settle(session)
+                draft = Draft(session)
+                if recreate and draft.change is None and not await self._is_still_there(session):
+                    draft = Draft(session, as_new=True)
                 await self._store_draft(session, draft)
             except SessionNotFound:
                 if not recreate:
@@ -136,23 +136,36 @@ class SessionWriter(SessionReader):
             return
         self._check_bound(draft.change)
         ledger = ledger_of(session)
+        earlier = ledger.unsure
         ledger.unsure = draft  # until it is noted: cancelled, interrupted, or the storage failed, it may have happened
         try:
             (outcome,) = await self._engine.commit([draft.change])
         except PreconditionFailed as failed:
-            ledger.unsure = None
+            ledger.unsure = earlier
             raise explained(failed, [draft.change]) from None
         draft.note_stored(outcome, self._engine.url)
 
+    async def _is_still_there(self, session: Session) -> bool:
+        """Whether the store has this session, and not another one that took its id since."""
+        stored = await self._read(session.id, last=0)
+        return stored is not None and stored.fields.created == session.created_text
+
     async def _settle(self, session: Session) -> None:
-        """After a save with an unknown outcome: look whether it happened, and if so, take note of it."""
+        """After a save with an unknown outcome: look whether it happened, and if so, take note of it.
+
+        `SessionNotFound` if it cannot be told, because the session is gone: it may come back out of the trash.
+        """
         ledger = ledger_of(session)
         draft: Draft | None = ledger.unsure
         if draft is None or draft.note_again(self._engine.url):
             return
         stored = await self._engine.read_session(str(session.id))
+        is_gone = stored is None or stored.fields.created != session.created_text
+        if is_gone and draft.change is not None and draft.change.create is None:
+            raise not_found(session.id)
         if stored is not None:
-            draft.note_if_found(stored, self._engine.url)
+            with understanding(stored.id):
+                draft.note_if_found(stored, self._engine.url)
         ledger.unsure = None
 
     def _check_session(self, session: Session) -> None:
