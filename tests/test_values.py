@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from snapshots import snapshot
 from statestore import (
@@ -486,6 +487,25 @@ def test_fields_of_a_programs_own_are_kept_beside_a_record(store: StateStore) ->
     assert (response.content, response.seed_id, response.extra) == ("hi", "s", extra)
     assert (loaded.events[0].data, loaded.events[0].extra) == ({"a": 1}, event_extra)
     assert UserMessage("hello", extra={}).extra == {}
+
+
+def test_a_record_that_is_made_of_another_tells_what_was_replaced_and_keeps_the_rest(store: StateStore) -> None:
+    message = structs.replace(UserMessage("my secret", extra={"body": 1, "tags": ["a"]}), content="(redacted)")
+    response = structs.replace(AgentResponse("yes", seed_id="s", extra={"cost": 3}), seed_id=None)
+    event = structs.replace(Event("tool", {"a": 1}, extra={"item": 2}), kind="call")
+    session = Session("alice", "replaced")
+    session.user_messages.append(message)
+    session.agent_responses.append(response)
+    session.events.append(event)
+    store.save_session(session)
+    loaded = store.load_session("replaced")
+    assert loaded is not None
+    (found,) = loaded.user_messages
+    assert (found.content, found.extra) == ("(redacted)", {"body": 1, "tags": ["a"]})
+    assert (loaded.agent_responses[0].seed_id, loaded.agent_responses[0].extra) == (None, {"cost": 3})
+    assert (loaded.events[0].kind, loaded.events[0].data, loaded.events[0].extra) == ("call", {"a": 1}, {"item": 2})
+    assert message == found
+    assert "secret" not in repr(message)
 
 
 @pytest.mark.parametrize("bad", [{"content": "other"}, {"timestamp": 1}, {1: 2}, {"a": float("nan")}, {"a": b""}])

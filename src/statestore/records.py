@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import force_setattr
 
 from statestore.errors import CorruptData, InvalidValue
-from statestore.jsontext import check_label, check_text, compact, json_text, members
+from statestore.jsontext import check_label, check_text, compact, joined_members, json_text, members
 from statestore.timestamps import datetime_of, latest_of, nanoseconds, now_text, text_of
 
 USER: Final = "user"
@@ -254,7 +254,15 @@ def column_of(kind: str) -> int:
 def body_of(record: Record) -> bytes:
     """The record as compact JSON: the very text it was read from where that was out of the ordinary."""
     body: Raw | None = getattr(record, "body", None)
-    return _encode(record) if body is None else compact(bytes(body))
+    if body is None:
+        return _encode(record)
+    text = compact(bytes(body))
+    told = _codec_of(kind_of(record)).verbatim(bytes(body))
+    own = [name for name in record.__struct_fields__ if name != "body"]
+    if all(getattr(told, name) == getattr(record, name) for name in own):
+        return text
+    changed = members(_encode(record))  # somebody made it of another by `structs.replace`
+    return joined_members(members(text) | {name: changed[name] for name in _known_fields(type(record))})
 
 
 class RecordArrays(NamedTuple):
