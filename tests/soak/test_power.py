@@ -253,20 +253,47 @@ def test_a_backup_that_returned_is_there_and_none_is_there_in_part(tmp_path: Pat
     assert found
 
 
-def test_every_connection_that_writes_flushes_what_it_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever opened it: a new store, a migration, a reader, a backup, a rollback journal."""
+@pytest.fixture
+def audited(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int, int]]:
+    """The file of every connection that is closed, and how it was kept."""
     seen: list[tuple[str, str, int, int]] = []
 
-    class Audited(sqlite3.Connection):
-        def close(self) -> None:
-            with suppress(sqlite3.Error):
-                values = [self.execute(f"PRAGMA {name}").fetchone()[0] for name in AUDITED]
-                (_, _, file) = self.execute("PRAGMA database_list").fetchone()
-                seen.append((os.path.basename(file), *values))
-            super().close()
+    def audited(base: type[sqlite3.Connection]) -> type[sqlite3.Connection]:
+        class Audited(base):
+            def close(self) -> None:
+                with suppress(sqlite3.Error):
+                    values = [self.execute(f"PRAGMA {name}").fetchone()[0] for name in AUDITED]
+                    (_, _, file) = self.execute("PRAGMA database_list").fetchone()
+                    seen.append((os.path.basename(file), *values))
+                super().close()
+
+        return Audited
 
     connect = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda *a, **o: connect(*a, **{"factory": Audited} | o))
+    monkeypatch.setattr(
+        sqlite3,
+        "connect",
+        lambda *a, **o: connect(*a, **o | {"factory": audited(o.get("factory", sqlite3.Connection))}),
+    )
+    return seen
+
+
+def test_the_log_of_a_files_store_is_flushed_before_a_cursor_is_told(
+    tmp_path: Path, audited: list[tuple[str, str, int, int]]
+) -> None:
+    """Or the numbers of changes would begin again after a power cut, and a cursor from before would skip some."""
+    with StateStore.open(f"file:{tmp_path}/state") as store:
+        first_steps()[0].do(store)
+        store.change_cursor()
+    assert {(name, mode, synchronous) for name, mode, synchronous, _ in audited if name == "changes.db"} == {
+        ("changes.db", "wal", FULL)
+    }
+
+
+def test_every_connection_that_writes_flushes_what_it_commits(
+    tmp_path: Path, audited: list[tuple[str, str, int, int]]
+) -> None:
+    """Whatever opened it: a new store, a migration, a reader, a backup, a rollback journal."""
     for journal in ("wal", "rollback"):
         with StateStore.open(f"sqlite:{tmp_path}/{journal}.db?journal={journal}") as store:
             first_steps()[0].do(store)
@@ -275,7 +302,7 @@ def test_every_connection_that_writes_flushes_what_it_commits(tmp_path: Path, mo
             store.backup(tmp_path / f"{journal}.copy")
     shutil.copy(GOLDEN, tmp_path / "old.db")
     StateStore.open(tmp_path / "old.db").close()
-    writers = {found for found in seen if found[3] != 1000 or found[0].endswith(".unfinished")}
+    writers = {found for found in audited if found[3] != 1000 or found[0].endswith(".unfinished")}
     assert {name for name, *_ in writers} == {
         "wal.db",
         "rollback.db",

@@ -172,7 +172,7 @@ def _code(error: Exception) -> int:
 
 def _prepare(connection: sqlite3.Connection) -> None:
     """Settle how a file is used, and create what belongs into a new one."""
-    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA synchronous=FULL")  # a cursor that was told must mean the same after a power cut
     connection.execute("PRAGMA cell_size_check=ON")
     deadline = time.monotonic() + TIMEOUT
     while _format_of(connection) == 0:
