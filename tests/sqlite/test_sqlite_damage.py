@@ -9,6 +9,7 @@ import signal
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from sqlite_hooks import raw, said, wreck
@@ -20,6 +21,7 @@ from statestore import (
     CorruptSession,
     Event,
     PruneConfig,
+    Record,
     Session,
     StateStore,
     StateStoreError,
@@ -485,3 +487,82 @@ def test_a_session_that_tells_no_moment_is_left_out_of_listings_and_stops_no_pru
         assert "'bad' is left out of the listing" in caplog.text
         assert store.prune_sessions(PruneConfig(max_sessions=1)) == 1
         assert store.session_exists("fine")
+
+
+@pytest.mark.parametrize("order", ["id", "updated"])
+def test_a_session_that_is_left_out_makes_no_page_shorter(database: Path, order: Literal["id", "updated"]) -> None:
+    """Who goes through the store page by page takes a short one for the last."""
+    with StateStore.open(database) as store:
+        for number in range(9):
+            store.save_session(Session("alice", f"session-{number}"))
+        wreck(database, "UPDATE sessions SET updated = 'never' WHERE id IN ('session-1', 'session-7', 'session-8')")
+        found: list[str] = []
+        after = None
+        while page := store.list_sessions(order=order, limit=2, after=after):
+            assert len(page) == 2
+            found += [summary.id for summary in page]
+            after = page[-1].cursor
+        assert sorted(found) == [f"session-{number}" for number in (0, 2, 3, 4, 5, 6)]
+
+
+NOT_UTF8 = {
+    "a title": "UPDATE sessions SET title = CAST(x'54ff' AS TEXT) WHERE id = 'bad'",
+    "an opening": "UPDATE sessions SET title = NULL, opening = CAST(x'54ff' AS TEXT) WHERE id = 'bad'",
+    "a message": "UPDATE records SET body = CAST(replace(body, 'e', x'ff') AS TEXT) WHERE body LIKE '%bad horse%'",
+    "an event": "UPDATE records SET body = CAST(replace(body, 'e', x'ff') AS TEXT) WHERE body LIKE '%bad tool%'",
+    "metadata": "UPDATE extras SET metadata = CAST(replace(metadata, 'blue', x'ff62ff62') AS TEXT) WHERE number = 2",
+}
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("what", NOT_UTF8)
+def test_a_text_that_is_not_utf8_stops_no_listing_and_no_search_and_is_told_by_check(
+    what: str, when: str, database: Path
+) -> None:
+    with StateStore.open(database) as store:
+        for session_id in ("good", "bad", "fine"):
+            session = Session("alice", session_id)
+            session.add_user_message(f"{session_id} horse")
+            session.add_event("tool", f"{session_id} tool")
+            session.set_metadata("title", f"about {session_id}")
+            session.set_metadata("colour", "blue")
+            store.save_session(session)
+        if when == "after":
+            assert len(store.search_sessions("horse")) == 3
+        wreck(database, NOT_UTF8[what])
+    for read_only in (True, False):
+        with StateStore.open(database, read_only=read_only) as store:
+            assert {"good", "fine"} <= {summary.id for summary in store.list_sessions()}
+            assert {"good", "fine"} <= {hit.session_id for hit in store.search_sessions("horse")}
+            assert {"good", "fine"} <= {hit.session_id for hit in store.search_sessions("about")}
+            problems = store.check()
+            assert problems
+            assert all(problem.where.startswith("session bad") for problem in problems)
+
+
+@pytest.mark.parametrize("record", [UserMessage("a mule"), Event("mule", 1)], ids=["message", "event"])
+def test_a_watcher_hears_all_that_was_said_before_a_text_that_is_not_utf8_and_whose_it_is(
+    record: Record, store: StateStore, database: Path
+) -> None:
+    for session_id in ("good", "bad"):
+        store.save_session(Session("alice", session_id))
+    since = store.change_cursor()
+    store.append("good", UserMessage("a horse"))
+    store.append("bad", record)
+    wreck(database, "UPDATE records SET body = CAST(replace(body, 'mule', x'6dff6c65') AS TEXT)")
+    notices = store.watch(after=since)
+    assert next(notices).session_id == "good"
+    with pytest.raises(CorruptSession, match="session bad"):
+        next(notices)
+
+
+def test_a_user_is_not_said_to_be_erased_while_sessions_are_left_that_cannot_be_listed(database: Path) -> None:
+    with StateStore.open(database) as store:
+        for session_id in ("good", "bad"):
+            store.save_session(Session("alice", session_id))
+        wreck(database, "UPDATE sessions SET updated = 'never' WHERE id = 'bad'")
+        with pytest.raises(CorruptData, match="1 sessions of 'alice' are damaged, and were left"):
+            store.erase_user("alice")
+        assert not store.session_exists("good")
+        assert store.delete_session("bad")
+        assert store.erase_user("alice") == 0

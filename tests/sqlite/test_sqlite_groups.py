@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sqlite3
 import threading
 import time
 from collections import Counter
@@ -16,7 +17,7 @@ import pytest
 from sqlite_hooks import hooked, said, seqs, verdict
 
 from contestants import in_threads
-from statestore import AsyncStateStore, StateStore, StateStoreError, StoreClosed, UserMessage
+from statestore import AsyncStateStore, StateStore, StateStoreError, StoreClosed, StoreUnavailable, UserMessage
 from statestore.engine import ChangeSession, NewRecord, NewSession, Outcome, PreconditionFailed, PutDocument, Requires
 from statestore.engines.sqlite import SqliteEngine
 from statestore.host import step
@@ -369,3 +370,29 @@ def test_a_commit_that_comes_after_the_end_is_refused_and_waits_for_nobody(datab
             await asyncio.wait_for(late, 30)
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    "code", [sqlite3.SQLITE_IOERR_DELETE, sqlite3.SQLITE_IOERR_DIR_FSYNC, sqlite3.SQLITE_IOERR_UNLOCK]
+)
+def test_a_group_whose_journal_is_gone_when_its_commit_fails_is_not_made_again(code: int, database: Path) -> None:
+    state = {"is_ready": False}
+
+    def fail(statement: str) -> None:
+        if statement == "COMMIT" and state["is_ready"]:
+            state["is_ready"] = False
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = code
+            raise error
+
+    with hooked(after=fail):
+        engine = SqliteEngine(database, journal="rollback")
+        step(engine.open())
+        step(engine.commit([ChangeSession("one", NOW, create=NewSession("alice", NOW))]))
+        state["is_ready"] = True
+        results = step(engine.commit_group([[_append("one", "a")], [_append("one", "b")]]))
+        step(engine.close())
+    assert all(isinstance(result, StoreUnavailable) for result in results)
+    assert all("before it is written again" in str(result) for result in results)
+    with StateStore.open(database) as store:
+        assert said(store, "one") == ["a", "b"]

@@ -15,11 +15,20 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from sqlite_hooks import LOCK_FILES, files_beside, hooked, raw, said, seqs
+from sqlite_hooks import LOCK_FILES, files_beside, hooked, raw, said, seqs, wreck
 
 import contestants
 from children import Tell, in_child, together
-from statestore import InvalidValue, ReadOnlyStore, Session, StateStore, StateStoreError, StoreUnavailable, UserMessage
+from statestore import (
+    CorruptSession,
+    InvalidValue,
+    ReadOnlyStore,
+    Session,
+    StateStore,
+    StateStoreError,
+    StoreUnavailable,
+    UserMessage,
+)
 from statestore.engines.files import FilesEngine
 from statestore.engines.sqlite import SqliteEngine
 from statestore.engines.sqlite import upkeep as upkeep_module
@@ -200,6 +209,25 @@ def test_a_file_that_may_not_be_written_is_opened_for_reading_only(is_directory_
             tell(str(reader.session_exists("one")))
 
     assert in_child(work) == ["True"]
+
+
+def test_a_damaged_session_in_a_file_that_may_not_be_written_is_told_as_one(public: Path) -> None:
+    path = public / "state.db"
+    with StateStore.open(path) as store:
+        store.get_or_create_session("alice", "bad")
+    wreck(path, "UPDATE sessions SET updated = 'never'")
+    os.chmod(path, 0o444)
+    os.chmod(public, 0o555)
+
+    def work(_tell: Tell) -> None:
+        _become_nobody()
+        with (
+            StateStore.open(path, read_only=True) as reader,
+            pytest.raises(CorruptSession, match="session bad: 'never'"),
+        ):
+            reader.load_session("bad")
+
+    in_child(work)
 
 
 def test_a_file_that_may_not_be_read_is_refused(public: Path) -> None:

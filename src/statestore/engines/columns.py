@@ -27,7 +27,7 @@ def kind_in(column: int, body: bytes) -> str:
     """The kind of a record, an event's own one included."""
     kind = kind_of_column(column)
     if kind == EVENT:
-        with suppress(msgspec.DecodeError, InvalidValue):  # not an event: check() tells
+        with suppress(msgspec.DecodeError, InvalidValue, UnicodeDecodeError):  # not an event: check() tells
             return kind_of(decode_body(kind, body))
     return kind
 

@@ -9,7 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def snapshot(connection: sqlite3.Connection) -> Generator[None]:
-    """Several statements that see one state of the database."""
+    """Several statements that see one state of the database; inside of another snapshot, the state of that one."""
+    if connection.in_transaction:
+        yield
+        return
     connection.execute("BEGIN")
     try:
         yield

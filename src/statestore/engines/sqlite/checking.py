@@ -10,6 +10,7 @@ from statestore.engines.inspecting import KEPT, Counted, Row, faults_of_column, 
 from statestore.engines.snapshots import snapshot
 from statestore.engines.sqlite.places import seq_of
 from statestore.engines.sqlite.statements import SQL
+from statestore.engines.sqlite.tolerating import damaged_as_bytes
 from statestore.stored import Problem
 
 _DAMAGED = "restore a backup, or save what can be read: sqlite3 FILE .recover"
@@ -24,7 +25,9 @@ def check_everything(connection: sqlite3.Connection) -> list[Problem]:
             damage = [str(error)]
         problems = [Problem("database", text, _DAMAGED) for text in damage]
         try:
-            problems += [*_check_sessions(connection), *_check_strays(connection), *_check_documents(connection)]
+            with damaged_as_bytes(connection):
+                problems += [*_check_sessions(connection), *_check_labels(connection)]
+            problems += [*_check_strays(connection), *_check_documents(connection)]
         except sqlite3.DatabaseError as error:
             problems.append(Problem("database", f"it cannot be read to its end: {error}", _DAMAGED))
     return problems
@@ -44,16 +47,21 @@ def _check_session(connection: sqlite3.Connection, where: str, row: Sequence[Any
     found, expected = Counted([0, 0, 0]), True
     for place, kind, body in connection.execute(SQL["check_records"], (number << 32, (number + 1) << 32)):
         found.last = seq_of(place)
-        found.bytes += len(body.encode())
+        found.bytes += len(body)
         expected = expected and (found.last, kind) == (sum(found.kinds) + 1, sum(found.kinds) % 2)
         if kind in (0, 1, 2):
             found.kinds[kind] += 1
-        yield from told(f"{where}, record {found.last}", faults_of_column(kind, body.encode()))
+        yield from told(f"{where}, record {found.last}", faults_of_column(kind, body))
     if alternates and not (expected and found.last == next_seq - 1):
         yield Problem(where, "its header says that messages and responses alternate, which they do not", KEPT)
-    text = (metadata or "{}").encode()
-    header = Row(session_id, version, created, updated, (age, age_rest), next_seq, counts, size, text)
+    header = Row(session_id, version, created, updated, (age, age_rest), next_seq, counts, size, metadata)
     yield from told(where, faults_of_row(header, found))
+
+
+def _check_labels(connection: sqlite3.Connection) -> Iterator[Problem]:
+    for session_id, *labels in connection.execute(SQL["check_labels"]):
+        for damaged in (label for label in labels if isinstance(label, bytes)):
+            yield Problem(f"session {session_id}", f"a text of it is not UTF-8: {damaged[:60]!r}", KEPT)
 
 
 def _check_strays(connection: sqlite3.Connection) -> Iterator[Problem]:

@@ -18,13 +18,14 @@ from statestore.engine import (
     SearchQuery,
     SessionQuery,
 )
+from statestore.engines.columns import SENSELESS
 from statestore.engines.judging import check_batch
 from statestore.engines.sqlite import listing, reading
 from statestore.engines.sqlite.backing_up import back_up
 from statestore.engines.sqlite.checking import check_everything
 from statestore.engines.sqlite.connecting import DatabaseFile, Journal
 from statestore.engines.sqlite.failures import explained
-from statestore.engines.sqlite.finding import search, search_only
+from statestore.engines.sqlite.finding import search_only, search_up_to
 from statestore.engines.sqlite.gathering import Batch, Result
 from statestore.engines.sqlite.indexing import has_index, has_seen, index_some, last_change
 from statestore.engines.sqlite.migrating import MIGRATIONS, check_schema, migrate
@@ -34,7 +35,7 @@ from statestore.engines.sqlite.upkeep import Upkeep
 from statestore.engines.sqlite.watching import present_cursor, read_changes
 from statestore.engines.sqlite.writer import Writer
 from statestore.engines.usage import Usage
-from statestore.errors import CorruptData, InvalidValue, ReadOnlyStore, StoreUnavailable
+from statestore.errors import InvalidValue, ReadOnlyStore, StateStoreError, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
 
 T = TypeVar("T")
@@ -177,14 +178,18 @@ class SqliteEngine:
             return work(connection)
 
     def _found_at_rest(self, work: Callable[[sqlite3.Connection], T]) -> tuple[T] | None:
-        """What is read without leaving a trace; ``None`` if somebody is writing, or if it does not make sense."""
+        """What is read without leaving a trace; ``None`` if somebody is writing, and it need not make sense."""
         before = self._file.state_at_rest()
-        if before is not None:
-            with suppress(sqlite3.Error, CorruptData), closing(self._file.connect(at_rest=True)) as connection:
+        if before is None:
+            return None
+        try:
+            with closing(self._file.connect(at_rest=True)) as connection:
                 result = work(connection)
-                if self._file.state_at_rest() == before:
-                    return (result,)
-        return None
+        except (sqlite3.Error, StateStoreError, *SENSELESS):
+            if self._file.state_at_rest() == before:
+                raise
+            return None
+        return (result,) if self._file.state_at_rest() == before else None
 
     async def read_session(
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
@@ -214,19 +219,21 @@ class SqliteEngine:
     async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
         if self._read_only:
             return self._read(lambda connection: search_only(connection, query))
-        self._index_all()
-        return self._read(lambda connection: search(connection, query))
+        last = self._read(last_change)  # what is written after this need not be found
+        while (hits := self._read(lambda connection: search_up_to(connection, query, last))) is None:
+            self._index_some()
+        return hits
 
     async def update_search_index(self) -> None:
         self._check_writable()
         if self._read(has_index):
-            self._index_all()
+            last = self._read(last_change)
+            while not self._read(lambda connection: has_seen(connection, last)):
+                self._index_some()
 
-    def _index_all(self) -> None:
-        last = self._read(last_change)  # what is written after this need not be found
-        while not self._read(lambda connection: has_seen(connection, last)):
-            with self._usage, explained(self._path, self._file.timeout):
-                self._writer.write(index_some)
+    def _index_some(self) -> None:
+        with self._usage, explained(self._path, self._file.timeout):
+            self._writer.write(index_some)
 
     # -- watching --------------------------------------------------------------------------------------------
 
@@ -247,8 +254,9 @@ class SqliteEngine:
 
     def _is_backed_up_at_rest(self, to: str) -> bool:
         """Whether nobody is writing, so that a backup could be made without leaving a trace beside the original."""
-        with closing(sqlite3.connect("")) as passing:  # a file without a name: only then we know that nobody wrote
-            if self._found_at_rest(lambda connection: connection.backup(passing)) is None:
-                return False
-            back_up(passing, to, timeout=self._file.timeout)
-            return True
+        with suppress(sqlite3.Error), closing(sqlite3.connect("")) as passing:
+            # a file without a name, for which there may be no room: only then we know that nobody wrote
+            if self._found_at_rest(lambda connection: connection.backup(passing)) is not None:
+                back_up(passing, to, timeout=self._file.timeout)
+                return True
+        return False

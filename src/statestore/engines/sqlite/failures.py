@@ -5,9 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Final
 
 from statestore.engines.columns import SENSELESS
 from statestore.errors import CorruptData, StateStoreError, StoreUnavailable
+
+_AT_THE_END: Final = (sqlite3.SQLITE_IOERR_DELETE, sqlite3.SQLITE_IOERR_DIR_FSYNC, sqlite3.SQLITE_IOERR_UNLOCK)
 
 
 @contextmanager
@@ -27,6 +30,10 @@ def explanation(error: Exception, path: str, timeout: float) -> StateStoreError:
         return StoreUnavailable(f"{path}: {error.strerror or error}")
     if isinstance(error, SENSELESS):
         return CorruptData(f"{path} holds a value that makes no sense ({error}): check() tells where")
+    if may_have_happened(error):
+        return StoreUnavailable(
+            f"{path}: {error} at the end of a commit: look whether it is there before it is written again"
+        )
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StoreUnavailable(
@@ -46,9 +53,19 @@ def explanation(error: Exception, path: str, timeout: float) -> StateStoreError:
                 f"{path} cannot be opened: is its directory there and writable, and are file handles left? ({error})"
             )
         case _:
-            if "decode to UTF-8" in str(error):  # Python's own finding, without a code
+            if is_about_text(error):
                 return CorruptData(f"{path} holds a text that is not UTF-8 ({error}): check() tells where")
             return StoreUnavailable(f"{path}: {error}")
+
+
+def is_about_text(error: Exception) -> bool:
+    """Whether a text is not UTF-8. This is Python's own finding, without a code."""
+    return "decode to UTF-8" in str(error)
+
+
+def may_have_happened(error: Exception) -> bool:
+    """Whether a commit failed at its very end, where its rollback journal was to go: nobody knows whether it did."""
+    return getattr(error, "sqlite_errorcode", 0) in _AT_THE_END
 
 
 def is_lock_timeout(error: Exception) -> bool:

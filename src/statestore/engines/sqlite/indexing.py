@@ -13,6 +13,7 @@ from statestore.engines.columns import kind_of_column
 from statestore.engines.fulltext import CREATE_WORDS, add_words, remove_words, set_title_words
 from statestore.engines.sqlite.places import places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
+from statestore.engines.sqlite.tolerating import damaged_as_bytes
 from statestore.searching import RULES, text_to_index
 
 RECORDS_A_STEP: Final = 1000
@@ -69,9 +70,9 @@ def index_in_memory(connection: sqlite3.Connection) -> None:
 
 
 def forget_memory(connection: sqlite3.Connection) -> None:
-    """Drop the index that only this connection has."""
+    """Drop the index that only this connection has, as far as it was made."""
     for table in ("words", "indexed", "indexing"):
-        connection.execute(f"DROP TABLE temp.{table}")
+        connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
 
 
 class _Step:
@@ -105,10 +106,12 @@ class _Step:
 
     def _index(self, number: int, change: int, rewound_to: int | None) -> bool:
         """Index what is new in a session, and forget what a change removed from it; whether that is all."""
-        row = self._connection.execute(SQL["indexed_session"], (number,)).fetchone()
+        with damaged_as_bytes(self._connection):
+            row = self._connection.execute(SQL["indexed_session"], (number,)).fetchone()
         if row is None:
             return True  # deleted by a later change
-        title, seq, seen, indexed_title = row
+        label, seq, seen, indexed_title = row
+        title = label if isinstance(label, str) else None
         if rewound_to is not None and seq is not None and seen < change:
             if not self._forget(number, rewound_to):
                 return False
@@ -117,7 +120,7 @@ class _Step:
         found = self._connection.execute(SQL["records_to_index"], (first, last, self._room)).fetchall()
         add_words(
             self._connection,
-            [(place, text_to_index(kind_of_column(kind), body.encode())) for place, kind, body in found],
+            [(place, text_to_index(kind_of_column(kind), body)) for place, kind, body in found],
         )
         if title != indexed_title:
             set_title_words(self._connection, number, title)

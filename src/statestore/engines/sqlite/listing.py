@@ -9,6 +9,9 @@ from typing import Any, Final, Literal
 
 from statestore.engine import SessionQuery
 from statestore.engines.columns import age_of
+from statestore.engines.snapshots import snapshot
+from statestore.engines.sqlite.failures import is_about_text
+from statestore.engines.sqlite.tolerating import damaged_as_bytes
 from statestore.errors import InvalidValue
 from statestore.stored import SessionSummary
 from statestore.timestamps import latest_of
@@ -30,12 +33,25 @@ _SOUND: Final = frozenset(
 _TYPE: Final = "a value in its row is of the wrong type"
 _MOMENT: Final = "when it was created or changed cannot be told"
 
+_NO_LIMIT: Final = 2**62
+
 PIECE: Final = 500
 """How many rows are looked at together."""
 
 
 def list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[SessionSummary]:
-    """The sessions that a query selects."""
+    """The sessions that a query selects, but for those that are damaged."""
+    try:
+        with snapshot(connection):
+            return _list_sessions(connection, query)
+    except sqlite3.OperationalError as error:
+        if not is_about_text(error):
+            raise
+    with damaged_as_bytes(connection), snapshot(connection):
+        return _list_sessions(connection, query)
+
+
+def _list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[SessionSummary]:
     where, values = _conditions(query)
     if query.order == "id":
         order = "id"
@@ -47,14 +63,18 @@ def list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[S
         if query.after is not None:
             where.append("(age, age_rest, id) > (?, ?, ?)")
             values += [*age_of(query.after.updated_ns), query.after.id]
-    sql = f"SELECT {_COLUMNS} FROM sessions {_clause(where)} ORDER BY {order}"  # noqa: S608 - our own names
-    if query.limit is not None:
-        sql += " LIMIT ?"
-        values.append(min(query.limit, 2**62))
-    rows = connection.execute(sql, values)
+    sql = f"SELECT {_COLUMNS} FROM sessions {_clause(where)} ORDER BY {order} LIMIT ? OFFSET ?"  # noqa: S608 - our own names
+    limit = _NO_LIMIT if query.limit is None else min(query.limit, _NO_LIMIT)
     found: list[SessionSummary] = []
-    while some := rows.fetchmany(PIECE):
-        found += _summaries(some)
+    done = 0
+    while (missing := limit - len(found)) > 0:  # others take the places of those that are left out
+        rows = connection.execute(sql, (*values, missing, done))
+        end = done + missing
+        while some := rows.fetchmany(PIECE):
+            found += _summaries(some)
+            done += len(some)
+        if done < end:
+            break
     return found
 
 

@@ -139,7 +139,7 @@ SELECT sessions.title, indexed.seq, indexed.change, indexed.title
 FROM sessions LEFT JOIN indexed ON indexed.number = sessions.number WHERE sessions.number = ?;
 
 -- name: records_to_index
-SELECT place, kind, body FROM records WHERE place BETWEEN ? AND ? ORDER BY place LIMIT ?;
+SELECT place, kind, CAST(body AS BLOB) FROM records WHERE place BETWEEN ? AND ? ORDER BY place LIMIT ?;
 
 -- name: set_indexed
 INSERT INTO indexed (number, seq, change, title) VALUES (?, ?, ?, ?)
@@ -149,7 +149,7 @@ ON CONFLICT (number) DO UPDATE SET seq = excluded.seq, change = excluded.change,
 DELETE FROM indexed WHERE number = ?;
 
 -- name: found_records
-SELECT place, sessions.id, user_id, coalesce(title, opening), kind, body
+SELECT place, sessions.id, user_id, coalesce(title, opening), kind, CAST(body AS BLOB)
 FROM json_each(?) JOIN records ON place = value JOIN sessions ON number = place >> 32;
 
 -- name: found_titles
@@ -172,16 +172,22 @@ SELECT change, number, first, last, rewound_to, is_header, gone_id, gone_user, i
 FROM changes LEFT JOIN sessions USING (number) WHERE change > ? ORDER BY change LIMIT ?;
 
 -- name: added_records
-SELECT place, kind, body FROM records WHERE place BETWEEN ? AND ?;
+SELECT place, kind, CAST(body AS BLOB) FROM records WHERE place BETWEEN ? AND ?;
 
 -- Checking -----------------------------------------------------------------------------------------------------------
 
 -- name: check_sessions
-SELECT sessions.number, id, version, created, updated, age, age_rest, next_seq, users, agents, events, alternates, size, metadata
+SELECT sessions.number, id, version, created, updated, age, age_rest, next_seq, users, agents, events, alternates, size,
+    CAST(coalesce(metadata, '{}') AS BLOB)
 FROM sessions LEFT JOIN extras ON extras.number = sessions.number ORDER BY id;
 
+-- name: check_labels
+SELECT id, user_id, active_seed_id, active_persona_id, project_id, parent_session_id, title, project, projects, opening,
+    metadata
+FROM sessions LEFT JOIN extras USING (number) ORDER BY id;
+
 -- name: check_records
-SELECT place, kind, body FROM records WHERE place >= ? AND place < ? ORDER BY place;
+SELECT place, kind, CAST(body AS BLOB) FROM records WHERE place >= ? AND place < ? ORDER BY place;
 
 -- name: check_strays
 SELECT 'records', place >> 32 AS number, count(*) FROM records

@@ -111,8 +111,19 @@ def _keys(connection: sqlite3.Connection, first: int, last: int) -> dict[int, st
 
 def _pieces(connection: sqlite3.Connection, ranges: list[tuple[int, int]]) -> RecordPieces:
     """The bodies in some ranges of places, kind by kind, joined by SQLite itself."""
-    joined = [connection.execute(SQL["bodies"], places).fetchone() for places in ranges]
+    joined = [bodies for places in ranges for bodies in _joined(connection, *places)]
     return RecordPieces(*([piece for piece in column if piece] for column in zip(*joined, strict=True)))
+
+
+def _joined(connection: sqlite3.Connection, first: int, last: int) -> list[tuple[bytes | None, ...]]:
+    """The bodies in a range of places; in two parts, or more, if SQLite cannot make one text of so many."""
+    try:
+        return [connection.execute(SQL["bodies"], (first, last)).fetchone()]
+    except sqlite3.DataError:
+        if first == last:
+            raise
+    middle = (first + last) // 2
+    return [*_joined(connection, first, middle), *_joined(connection, middle + 1, last)]
 
 
 def get_document(connection: sqlite3.Connection, category: str, name: str, kind: DocumentKind) -> Document | None:

@@ -48,8 +48,7 @@ def read_changes(
             assert row.last is not None
             places = place_of(row.number, max(row.first, told + 1)), place_of(row.number, row.last)
             for place, column, body in connection.execute(SQL["added_records"], places):
-                content = body.encode()
-                yield StoredRecord(seq_of(place), kind_in(column, content), content)
+                yield StoredRecord(seq_of(place), kind_in(column, body), body)
 
         rows = connection.execute(SQL["changes"], (moment.change, min(limit, MOST))).fetchall()
         changes = (ChangeRow(*row) for row in rows)

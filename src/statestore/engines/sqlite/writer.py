@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from statestore.engine import PreconditionFailed
 from statestore.engines.columns import SENSELESS
 from statestore.engines.sqlite.connecting import DatabaseFile
-from statestore.engines.sqlite.failures import explanation, is_lock_timeout
+from statestore.engines.sqlite.failures import explanation, is_lock_timeout, may_have_happened
 from statestore.engines.sqlite.gathering import Batch, Gathering, Result, Slot
 from statestore.engines.sqlite.pool import ConnectionPool
 from statestore.engines.sqlite.turns import Turnstile
@@ -75,7 +75,7 @@ class Writer:
         try:
             self._in_transaction(connection, slots)
         except Exception as error:
-            if len(slots) == 1 or is_lock_timeout(error):
+            if len(slots) == 1 or is_lock_timeout(error) or may_have_happened(error):
                 raise
             for slot in slots:
                 try:

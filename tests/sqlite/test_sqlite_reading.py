@@ -1,0 +1,78 @@
+"""Reading beside others who write, and what is too much for one text of SQLite's."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlite_hooks import hooked, raw, said
+
+from statestore import AgentResponse, Event, StateStore, UserMessage
+from statestore.engines.sqlite import indexing
+from statestore.engines.sqlite.statements import SQL
+
+
+@pytest.mark.parametrize("extra", [[], [Event("tool", "z")]], ids=["exchanges", "with an event"])
+def test_a_session_with_more_than_fits_into_one_text_is_read_as_any_other(
+    extra: list[Event], opened: Callable[..., StateStore]
+) -> None:
+    with hooked() as made:
+        store = opened()
+        store.get_or_create_session("alice", "a")
+        for number in range(20):
+            store.append("a", UserMessage(f"{number} " + "x" * 20_000), AgentResponse(f"{number} " + "y" * 20_000))
+        if extra:
+            store.append("a", *extra)
+        before = said(store, "a")
+        made[-1].setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 100_000)
+        assert said(store, "a") == before
+        session = store.load_session("a")
+        assert session is not None
+        assert [message.content for message in session.user_messages] == before[0:40:2]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_index_that_somebody_begins_anew_during_a_search_hides_nothing(
+    read_only: bool, database: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = opened()
+    for name in ("a", "b", "c"):
+        writer.get_or_create_session("alice", name)
+        writer.append(name, UserMessage("a horse"))
+    assert len(writer.search_sessions("horse")) == 3
+    is_done: list[bool] = []
+
+    def begin_anew(statement: str) -> None:
+        if statement == SQL["indexing_state"] and not is_done:
+            is_done.append(True)
+            with raw(database) as connection:
+                connection.execute("UPDATE indexing SET rules = rules - 1")
+                connection.execute("BEGIN IMMEDIATE")
+                indexing.index_some(connection)
+                connection.execute("COMMIT")
+
+    with hooked(after=begin_anew):
+        store = opened(read_only=read_only)
+        monkeypatch.setattr(indexing, "RECORDS_A_STEP", 1)
+        assert {hit.session_id for hit in store.search_sessions("horse")} == {"a", "b", "c"}
+    assert is_done
+
+
+def test_a_reader_whose_search_was_interrupted_searches_again(opened: Callable[..., StateStore]) -> None:
+    writer = opened()
+    writer.get_or_create_session("alice", "a")
+    writer.append("a", UserMessage("a horse"))
+    is_done: list[bool] = []
+
+    def interrupt(statement: str) -> None:
+        if statement.startswith("INSERT INTO words") and not is_done:
+            is_done.append(True)
+            raise KeyboardInterrupt
+
+    with hooked(after=interrupt):
+        reader = opened(read_only=True)
+        with pytest.raises(KeyboardInterrupt):
+            reader.search_sessions("horse")
+        assert [hit.session_id for hit in reader.search_sessions("horse")] == ["a"]
