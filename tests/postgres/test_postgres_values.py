@@ -129,3 +129,16 @@ def test_a_label_that_is_not_text_costs_its_own_session_and_no_other(
     if label == "project_id":
         with pytest.raises(CorruptSession, match="session b"):
             store.load_session("b")
+
+
+def test_a_session_that_is_left_out_makes_no_page_shorter(url: str, store: StateStore) -> None:
+    for number in range(9):
+        store.save_session(Session("alice", f"session-{number}"))
+    run_in(url, "UPDATE sessions SET updated = 'never' WHERE id IN ('session-1', 'session-7', 'session-8')")
+    found: list[str] = []
+    after = None
+    while page := store.list_sessions(order="id", limit=2, after=after):
+        assert len(page) == 2
+        found += [summary.id for summary in page]
+        after = page[-1].cursor
+    assert found == [f"session-{number}" for number in (0, 2, 3, 4, 5, 6)]

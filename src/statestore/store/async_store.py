@@ -19,7 +19,7 @@ from statestore.engine import (
     Searches,
     SessionQuery,
 )
-from statestore.errors import StoreClosed
+from statestore.errors import CorruptData, StoreClosed
 from statestore.host import Host
 from statestore.jsontext import check_label
 from statestore.opening import Durability, engine_for
@@ -132,14 +132,27 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
         return AsyncUserStore(self._host, owner, self._throttles.of(owner))
 
     async def erase_user(self, user_id: str) -> int:
-        """Remove everything of one user, whoever is writing meanwhile; how many sessions there were."""
+        """Remove everything of one user, whoever is writing meanwhile; how many sessions there were.
+
+        `CorruptData` if there are sessions that no listing can show: those are left.
+        """
         trash = self.for_user(user_id)
         erased = await self._erase_sessions(user_id) + await trash.empty_trash()
         while found := await self._erase_sessions(user_id):  # somebody had just taken them out of the trash
             erased += found + await trash.empty_trash()
         if hasattr(self._engine, "update_search_index"):
             await cast("Searches", self._engine).update_search_index()
+        await self._check_none_is_left(user_id)
         return erased
+
+    async def _check_none_is_left(self, user_id: str) -> None:
+        """Raise `CorruptData` if a user still has sessions, and they cannot be listed."""
+        left = await self._engine.count_sessions(SessionQuery(user_id=user_id))
+        if left and not await self._engine.list_sessions(SessionQuery(user_id=user_id, limit=1)):
+            raise CorruptData(
+                f"{left} sessions of {user_id!r} are damaged, and were left: check() names them, delete_session "
+                "removes each"
+            )
 
     async def _erase_sessions(self, user_id: str) -> int:
         """Remove the sessions that a user has, until there are none; how many there were."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
 
 from statestore.engine import SessionQuery
@@ -40,9 +41,19 @@ async def list_sessions(connection: Connection, query: SessionQuery) -> list[Ses
             place = (*age_of(query.after.updated_ns), place_before(query.after.id))
             conditions.add("(age, age_rest, id) > ({}, {}, {})", *place)
     sql = f"SELECT {_COLUMNS} FROM sessions {conditions.clause} ORDER BY {order}"  # noqa: S608 - our own names
-    if query.limit is not None:
-        sql += f" LIMIT {fitted(query.limit)}"
-    rows = await connection.fetch(sql, *conditions.values)
+    if query.limit is None:
+        return _summaries(await connection.fetch(sql, *conditions.values))
+    limit, left_out = fitted(query.limit), 0
+    while True:  # others take the places of those that are left out
+        rows = await connection.fetch(f"{sql} LIMIT {fitted(limit + left_out)}", *conditions.values)
+        found = _summaries(rows)
+        if len(found) >= limit or len(rows) < limit + left_out:
+            return found[:limit]
+        left_out = len(rows) - len(found)
+
+
+def _summaries(rows: Sequence[Row]) -> list[SessionSummary]:
+    """The sessions of some rows, but for those that are damaged."""
     return [summary for summary in map(_summary, rows) if summary is not None]
 
 
