@@ -32,6 +32,7 @@ from statestore.copying import (
     walking,
     windows,
 )
+from statestore.copying.standing import PROP
 from statestore.engine import Change, ChangeSession, DocumentQuery, Outcome, PutDocument, SessionQuery
 from statestore.engines.files import FilesEngine
 from statestore.engines.files import editing as files_editing
@@ -330,6 +331,16 @@ def test_a_copy_of_a_source_that_grew_can_be_interrupted_at_any_commit() -> None
     assert interrupted_everywhere(MemoryEngine, source, copy_before_it_grew) > 6
 
 
+def test_what_an_interrupted_copy_left_in_the_source_is_copied_like_any_event() -> None:
+    source, target = opened(MemoryEngine()), opened(MemoryEngine())
+    step(source.commit([created("s", user("a", 1), event(PROP, None, 2, seq=9))]))
+    assert copy_store(source, Watched(target)).skipped == 0  # type: ignore[arg-type]
+    assert copy_store(source, Watched(target)).skipped == 1  # type: ignore[arg-type]
+    step(source.commit([appended("s", user("b", 3), at=3)]))
+    copy_store(source, Watched(target))  # type: ignore[arg-type]
+    assert contents_of(target) == contents_of(source)
+
+
 DYING = """
 import os, signal, sys
 from statestore.copying import copy_store, packing, windows
@@ -463,6 +474,17 @@ def test_a_store_is_not_copied_into_itself(tmp_path: Path) -> None:
         copy_store(store, store)
 
 
+@pytest.mark.parametrize("target", ["source/backup", "source/backup.db", "link"])
+def test_a_store_is_not_copied_to_a_place_among_its_own_files(face: Face, tmp_path: Path, target: str) -> None:
+    various(FilesEngine(str(tmp_path / "source")))
+    (tmp_path / "link").symlink_to("source/backup", target_is_directory=True)
+    before = files_in(tmp_path / "source")
+    with face.open(tmp_path / "source") as source, pytest.raises(InvalidValue, match="part of the store"):
+        copied(face, source, tmp_path / target)
+    assert files_in(tmp_path / "source") == before
+    assert not (tmp_path / target).exists()
+
+
 def test_a_users_part_of_a_store_cannot_be_copied() -> None:
     with StateStore.open("memory:") as store, pytest.raises(InvalidValue):
         copy_store(store.for_user("alice"), "memory:")  # type: ignore[arg-type]
@@ -510,6 +532,28 @@ def test_a_source_that_is_written_to_meanwhile_is_noticed_and_a_second_run_mends
     report = copied(face, source, target)
     assert (report.sessions, report.skipped) == (7, 9)
     assert contents_of(opened(SqliteEngine(tmp_path / "target.db"))) == contents_of(engine)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("is_there", [False, True])
+def test_metadata_that_are_set_while_the_records_are_copied_are_mended_by_a_second_run(*, is_there: bool) -> None:
+    source, target = various(), opened(MemoryEngine())
+    if is_there:
+        copy_store(source, target)
+        step(source.commit([appended("long", *(agent(f"more {n}", 30 + n) for n in range(7)), at=50)]))
+    some, is_done = 14 if is_there else 3, False
+
+    def write(progress: CopyProgress) -> None:
+        nonlocal is_done
+        copied_so_far = step(target.read_session("long", last=0))
+        if copied_so_far is not None and copied_so_far.next_seq > some and not is_done:
+            is_done = True
+            step(source.commit([ChangeSession("long", moment(99), set_metadata={"set": b'"meanwhile"'})]))
+
+    with pytest.raises(CopyIncomplete, match="session long"):
+        copy_store(source, target, progress=write)
+    copy_store(source, target)
+    assert contents_of(target) == contents_of(source)
 
 
 def test_what_is_deleted_from_the_source_meanwhile_is_noticed(tmp_path: Path) -> None:
@@ -570,6 +614,19 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
         copy_store(source, target)
     assert "session long" not in contents_of(target)
     assert len(contents_of(target)) == 9
+
+
+@pytest.mark.parametrize("column", ["created", "updated"])
+def test_a_session_that_no_listing_of_a_database_shows_is_named(tmp_path: Path, column: str) -> None:
+    source = various(SqliteEngine(tmp_path / "source.db"))
+    step(source.commit([created("odd.json", user("a", 1))]))
+    with sqlite3.connect(tmp_path / "source.db") as connection:
+        connection.execute(f"UPDATE sessions SET {column} = 'then' WHERE id = 'odd.json'")
+    target = MemoryEngine()
+    with pytest.raises(CopyIncomplete, match=r"session odd\.json") as caught:
+        copy_store(source, target)
+    assert [each.where for each in caught.value.differences] == ["session odd.json"]
+    assert len(contents_of(target)) == 10
 
 
 def test_numbers_of_a_batch_whose_writer_died_do_not_keep_it_from_being_finished() -> None:

@@ -40,7 +40,7 @@ def check_session_id(session_id: str) -> str:
     return _check_part("session id", session_id, session_id)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _checked_id(session_id: str) -> str:
     return _check_part("session id", session_id, session_id)
 

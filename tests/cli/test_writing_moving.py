@@ -187,6 +187,12 @@ def test_a_copy_shows_how_far_it_is_on_a_terminal_and_leaves_one_line(here: Path
     assert last[-1].startswith("digest ")
 
 
+def test_a_backup_is_not_made_where_the_store_has_its_own_files(here: Path) -> None:
+    for name in ("state.db", "state.db-wal", "state.db-journal"):
+        assert "is a part of the store" in refused(here, 2, "backup", name)
+    assert not (here / "state.db-journal").exists()
+
+
 def test_a_backup_is_a_store_of_its_own_and_replaces_nothing(here: Path) -> None:
     (told,) = lines_of(here, "backup", "b.db")
     assert told.startswith("b.db: ")

@@ -21,6 +21,7 @@ HEAD = (
     b'"updated_at":"2026-01-01T00:00:00Z","next_seq":9}}\n'
 )
 SAID = b'{"seq":1,"kind":"user","body":{"content":"a","timestamp":"2026-01-01T00:00:00Z"}}\n'
+NOTED = b'{"seq":1,"kind":"k","body":{"kind":"k","data":"a","timestamp":"2026-01-01T00:00:00Z"}}\n'
 END = b'{"end":"s","records":1}\n'
 
 
@@ -31,6 +32,13 @@ def test_an_import_that_is_repeated_changes_nothing() -> None:
     assert {item.fate for item in imported(target, exported(source))} == {"skipped"}
     assert {item.fate for item in imported(target, exported(source, format="json"))} == {"skipped"}
     assert sessions_of(target) == before
+
+
+@pytest.mark.parametrize("metadata", [rb'{"gr\u00f6\u00dfe":1,"z":"\u00f6"}', b'{"a":1,"z":2,"a":3}'])
+def test_an_export_that_another_program_rewrote_is_imported_once(metadata: bytes) -> None:
+    text = HEAD.replace(b'"next_seq":9', b'"next_seq":9,"metadata":' + metadata) + SAID + END
+    target = store_with()
+    assert [imported(target, text)[0].fate for _ in range(2)] == ["imported", "skipped"]
 
 
 def test_another_session_of_that_id_is_left_alone_and_named_and_the_others_are_imported() -> None:
@@ -75,6 +83,7 @@ def test_another_session_of_that_id_is_left_alone_and_named_and_the_others_are_i
         (gzip.compress(HEAD, mtime=0), 1, "it is compressed: unpack it first"),
         (b"SQLite format 3\0\x10", 1, "it is a database: statestore copy"),
         (HEAD + SAID.replace(b'"a"', b"[" * 5000 + b"]" * 5000) + END, 2, ""),
+        (HEAD + NOTED.replace(b'"a"', b"[1e400]") + END, 2, "out of range"),
     ],
 )
 def test_what_is_no_export_is_refused_with_its_line_and_the_reason(text: bytes, line: int, reason: str) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from contextlib import AsyncExitStack, ExitStack
 
+from statestore.copying.elsewhere import check_is_elsewhere
 from statestore.copying.telling import CopyReport, ReportProgress, Teller
 from statestore.engine import Engine
 from statestore.errors import InvalidValue
 from statestore.host import step
+from statestore.opening import engine_for
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.plain import StateStore
 
@@ -28,7 +30,8 @@ def copy_store(
     brought up to date, and the rest is copied. `CopyRefused` if the target holds anything else, before anything is
     written; ``into_existing=True`` tolerates what only the target has. At the end everything is read from both stores:
     `CopyIncomplete` names what is not the same, because somebody wrote to it meanwhile, and what the source could not
-    give. ``progress`` is called with a `CopyProgress` now and then.
+    give. ``progress`` is called with a `CopyProgress` now and then. `InvalidValue` if the target is the source, or
+    would lie among its files.
     """
     for store in (source, target):
         if isinstance(store, AsyncStateStore):
@@ -36,6 +39,7 @@ def copy_store(
     with ExitStack() as opened:
         if not isinstance(source, StateStore):
             source = opened.enter_context(StateStore.open(source, create=False, read_only=True))
+        _check_is_apart(source.url, target)
         if not isinstance(target, StateStore):
             target = opened.enter_context(StateStore.open(target))
         engines = source._store._engine, target._store._engine  # pyright: ignore[reportPrivateUsage]
@@ -57,10 +61,19 @@ async def async_copy_store(
         if not isinstance(source, AsyncStateStore):
             opening = AsyncStateStore.open(source, create=False, read_only=True)
             source = await opened.enter_async_context(opening)
+        _check_is_apart(source.url, target)
         if not isinstance(target, AsyncStateStore):
             target = await opened.enter_async_context(AsyncStateStore.open(target))
         engines = source._engine, target._engine  # pyright: ignore[reportPrivateUsage]
         return await _copied(*engines, progress=progress, into_existing=into_existing)
+
+
+def _check_is_apart(source_url: str, target: str | os.PathLike[str] | Engine | StateStore | AsyncStateStore) -> None:
+    """Raise `InvalidValue`, before the target is made, if it would lie among the source's files, as a part of them."""
+    url = target.url if isinstance(target, (StateStore, AsyncStateStore)) else engine_for(target).url
+    scheme, _, place = url.partition(":")
+    if scheme in ("file", "sqlite") and url != source_url:
+        check_is_elsewhere(place, source_url)
 
 
 async def _copied(

@@ -30,9 +30,12 @@ def catching_up(ours: StoredSession, theirs: StoredSession) -> list[ChangeSessio
     return [emptied, msgspec.structs.replace(change, set_metadata=new, unset_metadata=())]
 
 
-def continuation(window: StoredSession) -> ChangeSession:
-    """The change that adds the records of a part of a session."""
-    return ChangeSession(window.id, window.fields.updated, append=new_records(window))
+def continuation(head: StoredSession, part: StoredSession) -> ChangeSession:
+    """The change that adds the records of a part of a session.
+
+    The moment is that of the fields and the metadata that were copied, so that later ones are known as later.
+    """
+    return ChangeSession(head.id, head.fields.updated, append=new_records(part))
 
 
 def prop(stored: StoredSession) -> ChangeSession:

@@ -41,7 +41,7 @@ async def standing_of(
     if difference is not None:
         return Standing(difference)
     last = await last_record(target, theirs.id)
-    is_propped = last is not None and last.kind == PROP
+    is_propped = last is not None and last.kind == PROP and not await _has_record(source, ours.id, last)
     if last is not None and is_propped:
         last = await last_record(target, theirs.id, before=last.seq)
     last_seq = last.seq if last is not None else 0
@@ -62,6 +62,11 @@ async def standing_of(
         and (ours_last.seq if ours_last is not None else 0) == last_seq
     )
     return Standing(is_same=is_same, last_seq=last_seq, is_propped=is_propped)
+
+
+async def _has_record(engine: Engine, session_id: str, record: StoredRecord) -> bool:
+    stored = await engine.read_session(session_id, after=record.seq - 1, before=record.seq + 1)
+    return stored is not None and stored.records.in_order() == [record]
 
 
 def headers_are_equal(ours: StoredSession, theirs: StoredSession) -> bool:

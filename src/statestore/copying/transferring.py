@@ -72,10 +72,11 @@ class Transfer:
         version: Version | None = None
         last_seq = 0
         async for window in windows(self._source, summary.id, Pace.for_session(summary)):
-            head = window.stored
-            if version is None or has_records(head):
+            part = window.stored
+            head = head or part
+            if version is None or has_records(part):
                 with understanding(summary.id):
-                    change = creation(head, is_whole=False) if version is None else continuation(head)
+                    change = creation(part, is_whole=False) if version is None else continuation(head, part)
                 version = await self._commit(change, version)
                 last_seq = _last_seq(change, last_seq)
         if head is not None and version is not None:
@@ -101,7 +102,7 @@ class Transfer:
         async for window in windows(self._source, summary.id, pace, after=last_seq):
             if has_records(window.stored):
                 with understanding(summary.id):
-                    change = continuation(window.stored)
+                    change = continuation(ours, window.stored)
                 version = await self._commit(change, version)
                 last_seq = _last_seq(change, last_seq)
                 next_seq = last_seq + 1

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from statestore.copying.tallying import Tally
 from statestore.copying.telling import CopyIncomplete, CopyReport, Differences, Teller
-from statestore.copying.walking import check_place, document_pages, document_place, session_pages
+from statestore.copying.walking import check_place, document_pages, document_place, session_in_question, session_pages
 from statestore.engine import Engine, SessionQuery
 from statestore.errors import CorruptData, InvalidName
-from statestore.names import SESSIONS, check_session_id
+from statestore.names import check_session_id
 from statestore.store.reading import understanding
 from statestore.stored import DocumentInfo, Problem, SessionSummary
 
@@ -99,15 +99,16 @@ class Verification:
     async def _note_what_no_listing_shows(self, problems: Sequence[Problem]) -> None:
         """Listings leave out sessions that cannot be read; the source's own check names them."""
         for problem in problems:
-            session_id = problem.where.removeprefix(f"{SESSIONS}/").removeprefix("session ").removesuffix(".json")
+            session_id = session_in_question(problem)
+            if session_id is None:
+                continue
             try:
                 check_session_id(session_id)
                 await self._source.read_session(session_id, last=0)
             except CorruptData as error:
                 self._unreadable.add(f"session {session_id}", error)
             except InvalidName as error:
-                if problem.where.startswith(f"{SESSIONS}/"):
-                    self._unreadable.add(problem.where, error)
+                self._unreadable.add(problem.where, error)
 
     def _raise_if_incomplete(self, report: CopyReport) -> None:
         texts: list[str] = []

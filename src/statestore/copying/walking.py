@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from statestore.engine import DocumentQuery, Engine, SessionQuery
-from statestore.names import check_name, check_stored_category
-from statestore.stored import Cursor, DocumentInfo, SessionSummary
+from statestore.names import SESSIONS, check_name, check_stored_category
+from statestore.stored import Cursor, DocumentInfo, Problem, SessionSummary
 
 PAGE: Final = 500
 
@@ -41,6 +41,15 @@ async def session_ids_between(engine: Engine, after: str | None, last: str) -> s
         if page[-1].id >= last:
             break
     return found
+
+
+def session_in_question(problem: Problem) -> str | None:
+    """The id of the session that a problem is about, if it may be about one: a file of that name, or a row."""
+    kind, _, session_id = problem.where.partition(" ")
+    if kind == "session":
+        return session_id
+    directory, _, name = problem.where.rpartition("/")
+    return name.removesuffix(".json") if directory == SESSIONS else None
 
 
 def document_place(info: DocumentInfo) -> str:

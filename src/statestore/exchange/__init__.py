@@ -6,14 +6,15 @@ that the Rust program wrote. `write_whole` writes a file wholly or not at all, a
 that is the store's own. `check_beginning` tells early that a file is no export.
 """
 
+from statestore.copying.elsewhere import check_is_elsewhere
 from statestore.exchange.calling import (
     async_export_sessions,
     async_import_sessions,
     export_sessions,
     import_path,
     import_sessions,
+    unlisted_sessions,
 )
-from statestore.exchange.elsewhere import check_is_elsewhere
 from statestore.exchange.formats import FORMATS, SUFFIXES, Format
 from statestore.exchange.importing import check_beginning
 from statestore.exchange.landing import Fate, Imported
@@ -34,5 +35,6 @@ __all__ = [
     "export_sessions",
     "import_path",
     "import_sessions",
+    "unlisted_sessions",
     "write_whole",
 ]

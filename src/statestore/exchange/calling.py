@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import BinaryIO
 
 from statestore.engine import Engine
-from statestore.errors import InvalidValue, StoreUnavailable
+from statestore.errors import CorruptData, InvalidName, InvalidValue, StoreUnavailable
 from statestore.exchange.exporting import NoteDone, NoteUnreadable, exported
 from statestore.exchange.formats import Format, writer_for
+from statestore.exchange.gathering import unlisted
 from statestore.exchange.importing import imported_store, imported_stream
 from statestore.exchange.landing import Imported
 from statestore.host import stepped
@@ -47,6 +48,11 @@ def async_export_sessions(
 ) -> AsyncIterator[bytes]:
     """The same as `export_sessions`, for event loops: iterate over it with ``async for``."""
     return exported(_loop_engine(store), _checked(ids), writer_for(format), unreadable, done)
+
+
+def unlisted_sessions(store: StateStore) -> Iterator[tuple[str, CorruptData | InvalidName]]:
+    """The ids of the sessions that no listing shows, because they cannot be read, and why."""
+    return stepped(unlisted(_plain_engine(store)))
 
 
 def import_sessions(store: StateStore, stream: BinaryIO, *, name: str = "the input") -> Iterator[Imported]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing
 from typing import Final
@@ -10,13 +9,13 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from statestore.copying.walking import session_pages
+from statestore.copying.walking import session_in_question, session_pages
 from statestore.copying.windows import WINDOW_BYTES, WINDOW_RECORDS, Pace, has_records, windows
 from statestore.engine import Engine
 from statestore.errors import CorruptData, InvalidName, SessionConflict, SessionNotFound
 from statestore.jsontext import members
 from statestore.labels import labels_in, opening_of, title_of
-from statestore.names import SESSIONS, check_session_id
+from statestore.names import check_session_id
 from statestore.records import latest_moment
 from statestore.store.reading import understanding
 from statestore.stored import StoredRecord, StoredSession
@@ -54,14 +53,13 @@ async def session_ids(engine: Engine) -> AsyncIterator[str]:
             yield summary.id
 
 
-async def unlisted(engine: Engine) -> AsyncIterator[tuple[str, CorruptData | InvalidName]]:
+async def unlisted(engine: Engine) -> AsyncGenerator[tuple[str, CorruptData | InvalidName]]:
     """The sessions that no listing shows, because they cannot be read, and why."""
     for problem in await engine.check():
-        if problem.where.startswith(f"{SESSIONS}/"):
-            session_id = os.path.basename(problem.where).removesuffix(".json")
+        session_id = session_in_question(problem)
+        if session_id is not None:
             try:
-                check_session_id(session_id)
-                await engine.read_session(session_id, last=0)
+                await engine.read_session(check_session_id(session_id), last=0)
             except (CorruptData, InvalidName) as error:
                 yield session_id, error
 

@@ -21,7 +21,7 @@ from statestore.exchange.portable import (
     WholeSession,
     is_export,
 )
-from statestore.jsontext import check_label, compact, members
+from statestore.jsontext import check_label, compact, joined_members, members
 from statestore.names import RESERVED_METADATA_KEY, check_session_id
 from statestore.records import AGENT, USER, Event, decode_body
 from statestore.stored import Records, SessionFields, StoredRecord, StoredSession
@@ -166,8 +166,10 @@ class _Draft:
         record = decode_body(line.kind, body)
         if line.kind not in (USER, AGENT):
             check_label(line.kind, "the kind", may_be_empty=False)
-        if isinstance(record, Event) and record.kind != line.kind:
-            raise InvalidValue(f"the kind is {line.kind!r} here, and {record.kind!r} in the body")
+        if isinstance(record, Event):
+            msgspec.json.decode(record.data_json)  # raises where it is no value
+            if record.kind != line.kind:
+                raise InvalidValue(f"the kind is {line.kind!r} here, and {record.kind!r} in the body")
         if line.key is not None:
             check_label(line.key, "the key", may_be_empty=False)
             if line.key in self._keys:
@@ -197,7 +199,7 @@ class _Draft:
             version=None,
             next_seq=head.next_seq,
             message_count=sum(record.kind == USER for record in self.records),
-            metadata=b"{}" if head.metadata is UNSET else compact(bytes(head.metadata)),
+            metadata=b"{}" if head.metadata is UNSET else joined_members(members(compact(bytes(head.metadata)))),
             layout=None if head.layout is UNSET else compact(bytes(head.layout)),
         )
 

@@ -12,6 +12,7 @@ from statestore.cli.failures import UNUSABLE, CommandFailed
 from statestore.cli.opening import reading
 from statestore.cli.parameters import Json
 from statestore.cli.printing import print_json, print_line, size_text
+from statestore.exchange import check_is_elsewhere
 from statestore.visible import on_one_line
 
 EXAMPLES: Final = (
@@ -30,6 +31,7 @@ def backup(
     Other engines are copied with statestore copy.
     """
     with reading(ctx) as store:
+        check_is_elsewhere(file, store.url)
         try:
             store.backup(file)
         except NotSupported as error:

@@ -9,14 +9,22 @@ from typing import Annotated, Final
 
 import typer
 
-from statestore import CorruptData, SessionNotFound, StateStore
+from statestore import CorruptData, InvalidName, SessionNotFound, StateStore
 from statestore.cli.failures import NOT_FOUND, WRONG_USAGE, CommandFailed, complain
 from statestore.cli.moments import moment_before_now
 from statestore.cli.naming import find_session
 from statestore.cli.opening import reading
 from statestore.cli.parameters import Json, Project, Since, User
 from statestore.cli.printing import counted, print_json, print_line, size_text
-from statestore.exchange import FORMATS, SUFFIXES, Format, check_is_elsewhere, export_sessions, write_whole
+from statestore.exchange import (
+    FORMATS,
+    SUFFIXES,
+    Format,
+    check_is_elsewhere,
+    export_sessions,
+    unlisted_sessions,
+    write_whole,
+)
 from statestore.visible import in_json, on_its_lines, on_one_line
 
 EXAMPLES: Final = (
@@ -48,17 +56,20 @@ def export(
     done: list[str] = []
     left_out: list[str] = []
 
-    def leave_out(session_id: str, error: CorruptData | SessionNotFound) -> None:
-        if isinstance(error, CorruptData):  # else it was deleted meanwhile
+    def leave_out(session_id: str, error: CorruptData | InvalidName | SessionNotFound) -> None:
+        if not isinstance(error, SessionNotFound):  # which was deleted meanwhile
             left_out.append(session_id)
             complain(f"session {session_id} is left out: {error}")
 
     with reading(ctx) as store:
         if output is not None:
             check_is_elsewhere(output, store.url)
-        ids = _ids(store, sessions or [], user, project, since)
-        if not (store.count_sessions() if ids is None else len(ids)):
+        ids, count = _chosen(store, sessions or [], user, project, since)
+        if not count:
             raise CommandFailed("there are no such sessions: nothing was exported", NOT_FOUND)
+        if ids is not None and len(ids) < count:
+            for session_id, error in unlisted_sessions(store):  # nobody can tell whose they are
+                leave_out(session_id, error)
         unreadable = None if sessions else leave_out
         chunks = export_sessions(store, ids, format=chosen, unreadable=unreadable, done=done.append)
         if output is None:
@@ -82,19 +93,21 @@ def _format(form: str | None, output: str | None, *, as_json: bool) -> Format:
     return SUFFIXES.get(os.path.splitext(output)[1].lower(), "jsonl")
 
 
-def _ids(
+def _chosen(
     store: StateStore, typed: list[str], user: str | None, project: str | None, since: str | None
-) -> list[str] | None:
-    """The ids of the sessions that are meant; ``None`` for all."""
+) -> tuple[list[str] | None, int]:
+    """The ids of the sessions that are meant, ``None`` for all; and how many there are, listed or not."""
     is_narrowed = (user, project, since) != (None, None, None)
     if typed and is_narrowed:
         raise CommandFailed("name sessions, or choose them with --user, --project and --since: not both", WRONG_USAGE)
     if typed:
-        return list(dict.fromkeys(find_session(store, each).id for each in typed))
-    if not is_narrowed:
-        return None
+        ids = list(dict.fromkeys(find_session(store, each).id for each in typed))
+        return ids, len(ids)
     moment = None if since is None else moment_before_now(since)
-    return [each.id for each in store.list_sessions(user_id=user, project_id=project, updated_since=moment)]
+    count = store.count_sessions(user_id=user, project_id=project, updated_since=moment)
+    if not is_narrowed:
+        return None, count
+    return [each.id for each in store.list_sessions(user_id=user, project_id=project, updated_since=moment)], count
 
 
 def _print_chunks(chunks: Iterable[bytes], form: Format) -> None:

@@ -1,4 +1,4 @@
-"""Where an export must not go: a file that is written over the store would take the place of all it holds."""
+"""Where an export or a copy must not go: over the store, in place of all it holds, or among what it holds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COMPANIONS: Final = ("", "-wal", "-shm", "-journal", "-gate", "-turn")
 
 
 def check_is_elsewhere(path: str | os.PathLike[str], url: str) -> None:
-    """Raise `InvalidValue` if a file at this path would be one of the store's own, or lie among them."""
+    """Raise `InvalidValue` if what is written to this path would be one of the store's own, or lie among them."""
     scheme, _, place = url.partition(":")
     target, own = os.path.realpath(path), os.path.realpath(place)
     is_own_file = scheme == "sqlite" and target in {own + ending for ending in _COMPANIONS}
