@@ -156,24 +156,23 @@ class Index:
         if not missing or not self._file:
             return
         try:
-            found = {summary.id: summary for summary in self._file.summaries(missing)}
+            found = self._file.summaries(missing)
         except (sqlite3.DatabaseError, msgspec.DecodeError, UnicodeDecodeError) as error:
             self._file.discard(error)
             self._entries = self._newest_first = None
             self._summaries = {}
             raise IndexDamaged(str(error)) from error
         entries = self._entries or {}
+        present = {
+            summary.id: summary
+            for summary in found
+            if (entry := entries.get(summary.id)) is not None
+            and is_version_of(summary.version, entry.size, entry.mtime_ns, entry.inode)
+        }
+        self._summaries = present | self._summaries
         for session_id in missing:
-            summary = found.get(session_id)
-            if summary is not None and _is_of(summary, entries[session_id]):
-                self._summaries[session_id] = summary
-            else:
+            if session_id not in self._summaries:
                 del entries[session_id]
-
-
-def _is_of(summary: SessionSummary, entry: Entry) -> bool:
-    """Whether a summary tells of the state of a file that an entry does."""
-    return is_version_of(summary.version, entry.size, entry.mtime_ns, entry.inode)
 
 
 class IndexFile:
