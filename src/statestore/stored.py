@@ -6,7 +6,6 @@ engines ends in the same bytes.
 
 from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from datetime import datetime
-from itertools import chain
 from typing import Any, Final, Literal
 
 import msgspec
@@ -51,6 +50,15 @@ class Numbering(Struct, frozen=True):
     agents: Sequence[int] = ()
     events: Sequence[int] = ()
     keys: dict[int, str] = {}
+
+    @property
+    def columns(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+        """The numbers of the three arrays."""
+        return self.users, self.agents, self.events
+
+    def in_order(self) -> list[int]:
+        """All numbers, as the records follow each other."""
+        return sorted((*self.users, *self.agents, *self.events))
 
 
 class Records:
@@ -133,8 +141,7 @@ class Records:
     def _check_counts(self, decoded: DecodedRecords) -> None:
         """Raise ``ValueError`` where there are other records than numbers: somebody damaged a row."""
         if isinstance(self._numbering, Numbering):
-            numbers = self._numbering
-            counts = [len(column) for column in (numbers.users, numbers.agents, numbers.events)]
+            counts = [len(column) for column in self._numbering.columns]
             found = [len(column) for column in decoded]
             if counts != found:
                 raise ValueError(f"it has {found} messages, responses and events that can be read, of {counts}")
@@ -144,15 +151,12 @@ class Records:
         if last == 0:
             return Records(RecordArrays(), Numbering())
         numbers = self.numbering
-        columns = (numbers.users, numbers.agents, numbers.events)
         chosen = [
-            seq
-            for seq in sorted(chain.from_iterable(columns))
-            if (after is None or seq > after) and (before is None or seq < before)
+            seq for seq in numbers.in_order() if (after is None or seq > after) and (before is None or seq < before)
         ]
         chosen = frozenset(chosen if last is None else chosen[-last:])
-        arrays = (_picked(chosen, *numbered) for numbered in zip(columns, self.arrays, strict=True))
-        seqs = ([seq for seq in column if seq in chosen] for column in columns)
+        arrays = (_picked(chosen, *numbered) for numbered in zip(numbers.columns, self.arrays, strict=True))
+        seqs = ([seq for seq in column if seq in chosen] for column in numbers.columns)
         keys = {seq: key for seq, key in numbers.keys.items() if seq in chosen}
         return Records(RecordArrays(*arrays), Numbering(*seqs, keys=keys))
 

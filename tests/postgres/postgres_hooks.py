@@ -7,9 +7,11 @@ import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import asyncpg
+import pytest
 
 from servers.postgres import PostgresServer, sql
 from statestore import StateStore
@@ -72,3 +74,15 @@ def _signal(server: PostgresServer, number: signal.Signals) -> None:
     for process in (postmaster, *map(int, children)):
         with suppress(ProcessLookupError):  # a connection that ended just now
             os.kill(process, number)
+
+
+def forget_after_looking(monkeypatch: pytest.MonkeyPatch, module: ModuleType, url: str, *, kept: int) -> None:
+    """Have all but the last changes forgotten whenever a module has just asked which are there."""
+    look = module.horizon
+
+    async def look_and_forget(connection: Any) -> Any:
+        found = await look(connection)
+        run_in(url, f"SELECT tidy_up({kept})")
+        return found
+
+    monkeypatch.setattr(module, "horizon", look_and_forget)

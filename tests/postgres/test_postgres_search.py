@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from postgres_hooks import run_in
+from postgres_hooks import forget_after_looking, run_in
 
 from statestore import AsyncStateStore, StateStore, StoreUnavailable, UserMessage
 from statestore.engines.postgres import finding, indexing
@@ -85,14 +85,7 @@ def test_changes_that_are_forgotten_while_they_are_indexed_are_found_nevertheles
     store.get_or_create_session("alice", "b")
     for number in range(5):
         store.append("b", UserMessage(f"horse {number}"))
-    look = indexing.horizon
-
-    async def look_and_forget(connection: Any) -> Any:
-        found = await look(connection)
-        run_in(url, "SELECT tidy_up(2)")
-        return found
-
-    monkeypatch.setattr(indexing, "horizon", look_and_forget)
+    forget_after_looking(monkeypatch, indexing, url, kept=2)
     assert [hit.session_id for hit in store.search_sessions("zebra")] == ["a"]
 
 

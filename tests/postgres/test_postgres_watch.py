@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, cast
 
 import pytest
-from postgres_hooks import connected, cut_connections, drop_schema, run_in
+from postgres_hooks import connected, cut_connections, drop_schema, forget_after_looking, run_in
 
 from statestore import CursorExpired, StateStore, UserMessage
 from statestore.conformance.changes import appended, created, user
@@ -98,14 +98,7 @@ def test_changes_that_are_forgotten_while_they_are_read_are_not_left_out_in_sile
     url: str, store: StateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = _after_ten_changes(store)
-    look = watching.horizon
-
-    async def look_and_forget(connection: Any) -> Any:
-        found = await look(connection)
-        run_in(url, "SELECT tidy_up(3)")
-        return found
-
-    monkeypatch.setattr(watching, "horizon", look_and_forget)
+    forget_after_looking(monkeypatch, watching, url, kept=3)
     with pytest.raises(CursorExpired):
         next(store.watch(after=start))
 

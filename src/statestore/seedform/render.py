@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 from statestore.jsontext import joined_members, members, pretty
@@ -71,8 +69,7 @@ def _noted_keys(columns: Columns, numbering: Numbering) -> dict[str, tuple[str, 
     if not numbering.keys:
         return {}
     noted: dict[str, tuple[str, int, str]] = {}
-    numbers: Sequence[Sequence[int]] = (numbering.users, numbering.agents, numbering.events)
-    for letter, column, seqs in zip(LETTERS, columns, numbers, strict=True):
+    for letter, column, seqs in zip(LETTERS, columns, numbering.columns, strict=True):
         for place, (seq, record) in enumerate(zip(seqs, column, strict=True)):
             if seq in numbering.keys:
                 noted[numbering.keys[seq]] = (letter, place, record.timestamp_text)

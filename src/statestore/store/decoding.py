@@ -17,10 +17,8 @@ T = TypeVar("T")
 def decoded_as(records: Records, type: type[T]) -> list[tuple[int, T]]:
     """Every record with its number, in order; raises ``msgspec.DecodeError`` where one is not of that type."""
     decode = _decoder(type).decode
-    numbers = records.numbering
-    seqs = (numbers.users, numbers.agents, numbers.events)
     found: list[tuple[int, T]] = []
-    for column, arrays in zip(seqs, records.as_they_lie(), strict=True):
+    for column, arrays in zip(records.numbering.columns, records.as_they_lie(), strict=True):
         found += zip(column, chain.from_iterable(map(decode, arrays)), strict=True)
     found.sort(key=itemgetter(0))
     return found

@@ -121,7 +121,7 @@ class SessionReader(Committing):
         with understanding(stored.id):
             numbers = stored.records.numbering
         found: list[tuple[int, T]] = []
-        for seq in sorted((*numbers.users, *numbers.agents, *numbers.events)):
+        for seq in numbers.in_order():
             try:
                 one = await self._read(stored.id, after=seq - 1, before=seq + 1)
                 found += [] if one is None else decoded_as(one.records, type)
@@ -185,10 +185,10 @@ def understanding(session_id: str) -> Generator[None]:
 
 def entries_of(records: Records) -> list[TimelineEntry]:
     """Stored records, each with its place, as they follow each other."""
-    decoded, numbers = records.decoded(), records.numbering
+    decoded = records.decoded()
     latest_moment(*decoded)  # raises if one of them tells none
-    seqs = (numbers.users, numbers.agents, numbers.events)
-    return in_order([Column(column, column, found) for column, found in zip(decoded, seqs, strict=True)], ())
+    columns = zip(decoded, records.numbering.columns, strict=True)
+    return in_order([Column(column, column, seqs) for column, seqs in columns], ())
 
 
 def check_count(name: str, value: int | None) -> int | None:

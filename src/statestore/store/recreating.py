@@ -35,7 +35,7 @@ def creation(stored: StoredSession, *, is_whole: bool = True) -> ChangeSession:
 def new_records(stored: StoredSession) -> tuple[NewRecord, ...]:
     """The records of a session, or of a part of it, as they are added to another: numbers and keys included."""
     numbers, decoded = stored.records.numbering, stored.records.decoded()
-    columns = zip((numbers.users, numbers.agents, numbers.events), decoded, strict=True)
+    columns = zip(numbers.columns, decoded, strict=True)
     known: dict[int, Record] = {
         seq: record for seqs, column in columns for seq, record in zip(seqs, column, strict=True)
     }

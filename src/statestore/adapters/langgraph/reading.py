@@ -223,5 +223,4 @@ def lines_of(stored: StoredSession) -> list[tuple[int, Line]]:
 
 def numbers_of(stored: StoredSession) -> list[int]:
     """The numbers of the records, in order, also of those that cannot be read."""
-    numbers = stored.records.numbering
-    return sorted((*numbers.users, *numbers.agents, *numbers.events))
+    return stored.records.numbering.in_order()

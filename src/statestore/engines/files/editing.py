@@ -160,7 +160,7 @@ class _Additions:
         if not old.notes.keys or not any(record.key is not None for record in records):
             return {}
         numbering = old.records.numbering
-        numbers = (numbering.users, numbering.agents, numbering.events)
+        numbers = numbering.columns
         found = known_keys(old.notes, old.records.decoded()[:3])
         return {key: numbers[column][place] for key, (column, place) in found.items()}
 

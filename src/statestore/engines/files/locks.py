@@ -11,8 +11,8 @@ import fcntl
 import os
 import threading
 import zlib
-from collections.abc import Generator, Iterable
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Final
 
 from statestore.errors import StoreUnavailable
@@ -40,11 +40,6 @@ def stripe_of(item: Iterable[str]) -> str:
     return f"{zlib.crc32('/'.join(item).encode('utf-8', 'surrogatepass')) % STRIPES:02x}"
 
 
-def _entry_to(name: str) -> str:
-    """The lock that one holds while waiting for a lock that is shared."""
-    return f"{name}-entry"
-
-
 class Locks:
     """The lock files of one store. Who only reads takes what locks there are, and makes none."""
 
@@ -70,17 +65,21 @@ class Locks:
     @contextmanager
     def shared_if_there(self, name: str) -> Generator[None]:
         """Hold one lock together with other readers, if anybody ever made it; after those who wait to be alone."""
-        with ExitStack() as stack:
-            with self._shared(_entry_to(name)):
-                stack.enter_context(self._shared(name))
+        with self._through_entry(self._shared, name):
             yield
 
     @contextmanager
     def alone(self, name: str) -> Generator[None]:
         """Hold one lock that others share. Who comes to share it meanwhile waits: they may never all be gone."""
+        with self._through_entry(self.held, name):
+            yield
+
+    @contextmanager
+    def _through_entry(self, hold: Callable[[str], AbstractContextManager[None]], name: str) -> Generator[None]:
+        """Hold a lock, and another one while waiting for it."""
         with ExitStack() as stack:
-            with self.held(_entry_to(name)):
-                stack.enter_context(self.held(name))
+            with hold(f"{name}-entry"):
+                stack.enter_context(hold(name))
             yield
 
     @contextmanager

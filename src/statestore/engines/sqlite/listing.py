@@ -9,7 +9,6 @@ from typing import Any, Final, Literal
 
 from statestore.engine import SessionQuery
 from statestore.engines.columns import age_of
-from statestore.engines.snapshots import snapshot
 from statestore.engines.sqlite.failures import is_about_text
 from statestore.engines.sqlite.tolerating import damaged_as_bytes
 from statestore.errors import InvalidValue
@@ -42,12 +41,11 @@ PIECE: Final = 500
 def list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[SessionSummary]:
     """The sessions that a query selects, but for those that are damaged."""
     try:
-        with snapshot(connection):
-            return _list_sessions(connection, query)
+        return _list_sessions(connection, query)
     except sqlite3.OperationalError as error:
         if not is_about_text(error):
             raise
-    with damaged_as_bytes(connection), snapshot(connection):
+    with damaged_as_bytes(connection):
         return _list_sessions(connection, query)
 
 
@@ -63,19 +61,18 @@ def _list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[
         if query.after is not None:
             where.append("(age, age_rest, id) > (?, ?, ?)")
             values += [*age_of(query.after.updated_ns), query.after.id]
-    sql = f"SELECT {_COLUMNS} FROM sessions {_clause(where)} ORDER BY {order} LIMIT ? OFFSET ?"  # noqa: S608 - our own names
-    limit = _NO_LIMIT if query.limit is None else min(query.limit, _NO_LIMIT)
-    found: list[SessionSummary] = []
-    done = 0
-    while (missing := limit - len(found)) > 0:  # others take the places of those that are left out
-        rows = connection.execute(sql, (*values, missing, done))
-        end = done + missing
+    sql = f"SELECT {_COLUMNS} FROM sessions {_clause(where)} ORDER BY {order} LIMIT ?"  # noqa: S608 - our own names
+    limit, left_out = _NO_LIMIT if query.limit is None else min(query.limit, _NO_LIMIT), 0
+    while True:  # others take the places of those that are left out
+        rows = connection.execute(sql, (*values, limit + left_out))
+        found: list[SessionSummary] = []
+        count = 0
         while some := rows.fetchmany(PIECE):
             found += _summaries(some)
-            done += len(some)
-        if done < end:
-            break
-    return found
+            count += len(some)
+        if len(found) >= limit or count < limit + left_out:
+            return found[:limit] if left_out else found
+        left_out = count - len(found)
 
 
 def _summaries(rows: list[tuple[Any, ...]]) -> list[SessionSummary]:
