@@ -13,6 +13,7 @@ from statestore import AgentResponse, AsyncStateStore, Session, UserMessage
 
 TASKS = 64
 CONNECTIONS = 16
+FEW, MANY = 2_000, 16_000
 FLOOR = "the same statements, a transaction each, bare asyncpg"
 
 
@@ -38,12 +39,24 @@ async def run(url: str) -> list[Result]:
         many = await _in_turns(
             lambda: _together(append, 20), lambda: _together(bare_append, 5), turns=11, ours_times=20, floor_times=5
         )
+        keyed = [(await _keyed(store, turn, MANY), await _keyed(store, turn, FEW)) for turn in range(5)]
     await pool.close()
     await connection.close()
     return [
         Result.of("append an exchange, async face, one task", 1.5, FLOOR, one),
         Result.of(f"{TASKS} tasks, a session each: time an exchange", 1 / 4, f"{FLOOR}, {CONNECTIONS} at a time", many),
+        Result.of(f"{MANY:,} records with keys in one commit: time a record", 1.5, f"{FEW:,} of them", keyed),
     ]
+
+
+async def _keyed(store: AsyncStateStore, turn: int, count: int) -> float:
+    """Seconds a record, of some that are appended to a new session at once."""
+    session = Session("user", f"keyed-{turn}-{count}")
+    await store.save_session(session)
+    records = [UserMessage(MESSAGE) for _ in range(count)]
+    start = time.perf_counter()
+    await store.append(session.id, *records, keys=[f"key-{number}" for number in range(count)])
+    return (time.perf_counter() - start) / count
 
 
 async def _together(append: Callable[[int, int], Awaitable[None]], times: int) -> None:

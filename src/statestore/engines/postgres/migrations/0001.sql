@@ -468,28 +468,25 @@ BEGIN
                 NULL; -- no records
             ELSIF c.numbering = 2 THEN
                 v_seqs := '{}';
-                FOR r IN
-                    SELECT r_kind[i] AS kind, r_body[i] AS body, r_key[i] AS key, r_seq[i] AS seq,
-                        r_opening[i] AS opening
-                    FROM generate_series(c.first, c.last) AS i
-                LOOP
+                FOR i IN c.first .. c.last LOOP -- not over a query, which would be given a copy of each array
                     v_seq := NULL;
-                    IF r.key IS NOT NULL THEN
-                        SELECT seq INTO v_seq FROM records WHERE id = c.id AND key = r.key;
+                    IF r_key[i] IS NOT NULL THEN
+                        SELECT seq INTO v_seq FROM records WHERE id = c.id AND key = r_key[i];
                     END IF;
                     IF v_seq IS NULL THEN
-                        v_seq := coalesce(r.seq, s.next_seq);
+                        v_seq := coalesce(r_seq[i], s.next_seq);
                         PERFORM check_free(c.id, v_seq, v_free);
                         v_free := v_seq + 1;
-                        INSERT INTO records (id, seq, kind, body, key) VALUES (c.id, v_seq, r.kind, r.body, r.key);
+                        INSERT INTO records (id, seq, kind, body, key)
+                        VALUES (c.id, v_seq, r_kind[i], r_body[i], r_key[i]);
                         v_first := coalesce(v_first, v_seq);
                         v_last := v_seq;
                         s.next_seq := greatest(s.next_seq, v_seq + 1);
-                        s.users := s.users + CASE WHEN r.kind = 0 THEN 1 ELSE 0 END;
-                        s.agents := s.agents + CASE WHEN r.kind = 1 THEN 1 ELSE 0 END;
-                        s.events := s.events + CASE WHEN r.kind = 2 THEN 1 ELSE 0 END;
-                        s.size := s.size + length(r.body);
-                        s.opening := coalesce(s.opening, r.opening);
+                        s.users := s.users + CASE WHEN r_kind[i] = 0 THEN 1 ELSE 0 END;
+                        s.agents := s.agents + CASE WHEN r_kind[i] = 1 THEN 1 ELSE 0 END;
+                        s.events := s.events + CASE WHEN r_kind[i] = 2 THEN 1 ELSE 0 END;
+                        s.size := s.size + length(r_body[i]);
+                        s.opening := coalesce(s.opening, r_opening[i]);
                     END IF;
                     v_seqs := v_seqs || v_seq;
                 END LOOP;
