@@ -79,8 +79,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="an idempotency key is not looked up on Valkey, so that a retry doubles",
         file="engines/valkey/lua/sessions.lua",
-        old="redis.call('HGET', base .. ':k', key)",
-        new="redis.call('HGET', base .. ':none', key)",
+        old="redis.call('ZSCORE', base .. ':k', key)",
+        new="redis.call('ZSCORE', base .. ':none', key)",
         noticed_by="valkey/test_valkey_contests.py::test_a_key_is_stored_once_whoever_brings_it",
     ),
     Mutant(

@@ -113,13 +113,13 @@ SESSION_DAMAGES: dict[str, tuple[Damage, str]] = {
     "updated": (lambda client, key: client.hset(f"{key}:h", "updated", "yesterday"), "not an RFC 3339"),
     "user": (lambda client, key: client.hdel(f"{key}:h", "user"), "lacks user"),
     "metadata": (lambda client, key: client.hset(f"{key}:m", "no JSON", "1:1"), "not a JSON object"),
-    "key": (lambda client, key: client.hset(f"{key}:k", "other", "77"), "record 77"),
+    "key": (lambda client, key: client.zadd(f"{key}:k", {"other": 77}), "record 77"),
     "header": (lambda client, key: client.delete(f"{key}:h"), "no header"),
     "type": (lambda client, key: client.delete(f"{key}:r") and client.set(f"{key}:r", "x"), "cannot be read"),
     "title": (lambda client, key: client.hset(f"{key}:h", "title", b"\xff"), "field title of its header is not UTF-8"),
     "user's text": (lambda client, key: client.hset(f"{key}:h", "user", b"\xff"), "user of its header is not UTF-8"),
     "place": (lambda client, key: client.hset(f"{key}:h", "place", b"\xff"), "place of its header is not UTF-8"),
-    "key's text": (lambda client, key: client.hset(f"{key}:k", b"\xff", "1"), "is not UTF-8"),
+    "key's text": (lambda client, key: client.zadd(f"{key}:k", {b"\xff": 1}), "is not UTF-8"),
 }
 
 

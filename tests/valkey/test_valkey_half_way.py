@@ -113,7 +113,7 @@ DAMAGES: dict[str, Callable[[redis.Redis, str], object]] = {
     "record": lambda client, base: client.lset(f"{base}:r", 1, "nonsense"),
     "records": lambda client, base: [client.lset(f"{base}:r", place, "") for place in (0, 1)],
     "metadata": lambda client, base: client.hset(f"{base}:m", '"title"', "no colon"),
-    "key": lambda client, base: client.hset(f"{base}:k", "other", "no number"),
+    "key": lambda client, base: client.zadd(f"{base}:k", {"other": 1.5}),
 }
 
 

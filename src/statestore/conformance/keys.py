@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from statestore.conformance.bench import Bench
@@ -72,6 +74,20 @@ class KeyCases(Contract):
         (outcome,) = await bench.commit(truncated("s", 1, user("three", key="k2"), user("no", key="k1")))
         assert outcome.seqs == (3, 1)
         assert await lines_of(bench.engine, "s") == [Line(1, "user", "one", "k1"), Line(3, "user", "three", "k2")]
+
+    @case
+    async def test_a_part_of_a_session_comes_with_its_own_keys(self, bench: Bench) -> None:
+        """Whatever part is read, its records have their keys, among others that have none and beside gaps."""
+        some = user("1", key="k1"), agent("2"), event("t", "3", key="k3"), user("4", key="k4")
+        more = user("5", key="k5"), agent("6"), user("no", key="k1"), user("7", key="k7")
+        await bench.commit(created("s", *some))
+        await bench.commit(truncated("s", 3, *more))
+        lines = await lines_of(bench.engine, "s")
+        assert [line.key for line in lines] == ["k1", None, "k3", "k5", None, "k7"]
+        for after, before, last in product((None, 0, 2, 3, 6), (None, 1, 4, 5, 9), (None, 0, 1, 2)):
+            part = [line for line in lines if (after or 0) < line.seq < (before or 99)]
+            expected = part if last is None else part[len(part) - min(last, len(part)) :]
+            assert await lines_of(bench.engine, "s", after=after, before=before, last=last) == expected
 
     @case
     async def test_keys_are_exact_and_their_sessions_own(self, bench: Bench) -> None:

@@ -70,7 +70,8 @@ def _at_store(keys: Keys, *, has_indexes: bool) -> list[Command]:
 
 def _at_session(keys: Keys) -> list[Command]:
     base = keys.session(NOBODY)
-    header, records, metadata, token = f"{base}:h", f"{base}:r", f"{base}:m", keys.token(base, "")
+    header, records, idempotency, metadata = keys.parts_of(base)
+    token = keys.token(base, "")
     commands: list[Command] = [
         ("GET", token),
         ("SET", token, "", "PX", "none"),
@@ -80,10 +81,15 @@ def _at_session(keys: Keys) -> list[Command]:
         ("LRANGE", records, "0", "0"),
         ("LTRIM", records, "0", "0"),
         ("HLEN", metadata),
+        ("ZSCORE", idempotency, ""),
+        ("ZRANGE", idempotency, "0", "0"),
+        ("ZRANGEBYSCORE", idempotency, "none", "none"),
+        ("ZADD", idempotency, "none", ""),
+        ("ZREMRANGEBYSCORE", idempotency, "none", "none"),
     ]
-    for key in (header, f"{base}:k", metadata):
+    for key in (header, metadata):
         commands += [("HGET", key, ""), ("HGETALL", key), ("HSET", key, "", "", ""), ("HDEL", key, "")]
-    for key in (header, records, f"{base}:k", metadata):
+    for key in (header, records, idempotency, metadata):
         commands += [("TYPE", key), ("UNLINK", key), ("PEXPIRE", key, "none")]
     return commands
 

@@ -14,7 +14,8 @@ if ARGV[2] then
     }
 end
 local counts, lengths, texts = {}, {}, {}
-for _, command in ipairs({{'HGETALL', ':h'}, {'LRANGE', ':r', 0, -1}, {'HGETALL', ':m'}, {'HGETALL', ':k'}}) do
+local parts = {{'HGETALL', ':h'}, {'LRANGE', ':r', 0, -1}, {'HGETALL', ':m'}, {'ZRANGE', ':k', 0, -1, 'WITHSCORES'}}
+for _, command in ipairs(parts) do
     local found = redis.call(command[1], base .. command[2], unpack(command, 3))
     counts[#counts + 1] = #found
     for _, text in ipairs(found) do

@@ -21,7 +21,7 @@ local function foreign_in_session(change, there)
         has_keys = has_keys or record[3]
     end
     return (#records > 0 or truncate) and foreign(base .. ':r', 'list')
-        or has_keys and foreign(base .. ':k', 'hash')
+        or has_keys and foreign(base .. ':k', 'zset')
         or (#change[12] > 0 or #change[13] > 0) and foreign(base .. ':m', 'hash')
         or nil
 end

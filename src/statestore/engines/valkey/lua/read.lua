@@ -3,7 +3,7 @@
 -- last place in the list.
 --
 -- Gives back nothing if there is no session, or if it is in another era by now; else its header, its layout, the
--- records joined by a byte that no text has, where the next ones are, the metadata and the keys.
+-- records joined by a byte that no text has, where the next ones are, the metadata, and the keys with their numbers.
 
 local base = ARGV[1]
 local after, before, last, most = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -23,13 +23,16 @@ if not era then
     end
 end
 local place = math.min(last_place, first_place + most - 1)
-local records = ''
-if place >= first_place then
-    records = table.concat(redis.call('LRANGE', list, first_place, place), '\255')
-end
+local records = place < first_place and {} or redis.call('LRANGE', list, first_place, place)
+local joined = table.concat(records, '\255')
 if era then
-    return {records, place + 1}
+    return {joined, place + 1}
+end
+local keys = {}
+if #records > 0 then
+    local lowest = string.format('%.0f', number_of(records[1]))
+    local highest = before < 0 and '+inf' or string.format('(%.0f', before)
+    keys = redis.call('ZRANGEBYSCORE', base .. ':k', lowest, highest, 'WITHSCORES')
 end
 local layout = redis.call('HGET', base .. ':h', 'layout')
-return {cmsgpack.pack(header), layout, records, place + 1, last_place, redis.call('HGETALL', base .. ':m'),
-    redis.call('HGETALL', base .. ':k')}
+return {cmsgpack.pack(header), layout, joined, place + 1, last_place, redis.call('HGETALL', base .. ':m'), keys}

@@ -1,5 +1,5 @@
 -- Sessions. Of one with the name B there are: B:h its header, a hash; B:r its records, a list; B:k its idempotency
--- keys and their numbers, a hash; B:m its metadata, a hash.
+-- keys, a sorted set by the numbers of their records; B:m its metadata, a hash.
 --
 -- A record is one text: its column (u, a or e), its number in 16 digits, its body.
 -- A metadata key is the JSON text of its name; its value begins with its place in the order, and a colon.
@@ -59,7 +59,7 @@ local function give_numbers(change, header)
         if key then
             number = seen[key]
             if not number and header then
-                number = tonumber(redis.call('HGET', base .. ':k', key) or nil)
+                number = tonumber(redis.call('ZSCORE', base .. ':k', key) or nil)
                 if number and truncate and number > truncate then
                     number = nil
                 end
@@ -97,12 +97,7 @@ local function truncate_records(base, header, after)
     else
         redis.call('LTRIM', list, 0, kept - 1)
     end
-    local keys = redis.call('HGETALL', base .. ':k')
-    for index = 1, #keys, 2 do
-        if (tonumber(keys[index + 1]) or 0) > after then
-            redis.call('HDEL', base .. ':k', keys[index])
-        end
-    end
+    redis.call('ZREMRANGEBYSCORE', base .. ':k', string.format('(%.0f', after), '+inf')
 end
 
 -- Add the new ones of the records; their first and last number.
@@ -118,7 +113,7 @@ local function append_records(base, header, records, given)
                 entries = {}
             end
             if record[3] then
-                redis.call('HSET', base .. ':k', record[3], number)
+                redis.call('ZADD', base .. ':k', number, record[3])
             end
             if record[4] and not header.opening then
                 header.opening = record[4]
