@@ -68,6 +68,7 @@ NAMES = [
     "StateStore",
     "StateStoreError",
     "StoreClosed",
+    "StoreNotFound",
     "StoreUnavailable",
     "TimelineEntry",
     "Trashed",

@@ -22,6 +22,7 @@ from statestore.errors import (
     SessionNotFound,
     StateStoreError,
     StoreClosed,
+    StoreNotFound,
     StoreUnavailable,
     WrongUser,
 )
@@ -83,6 +84,7 @@ __all__ = [
     "StateStore",
     "StateStoreError",
     "StoreClosed",
+    "StoreNotFound",
     "StoreUnavailable",
     "TimelineEntry",
     "Trashed",

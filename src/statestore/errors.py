@@ -20,7 +20,8 @@
     ├── NotSupported           the engine does not offer this
     ├── ReadOnlyStore          a write to a store that was opened for reading
     ├── StoreClosed            used after ``close``, or in a process that did not open it
-    └── StoreUnavailable       the storage itself failed: disk full, no permission, no such store
+    └── StoreUnavailable       the storage itself failed: disk full, no permission, no connection
+        └── StoreNotFound      there is no store, and this way of opening it makes none
 
 Where another library or the system failed first, its error is the ``__cause__``.
 """
@@ -94,3 +95,17 @@ class StoreClosed(StateStoreError):
 
 class StoreUnavailable(StateStoreError):
     """The storage failed or cannot be used; ``__cause__`` holds the system's own error."""
+
+
+class StoreNotFound(StoreUnavailable):
+    """There is no store at ``place``, and ``create=False`` or ``read_only=True`` makes none."""
+
+    def __init__(self, message: str, place: str = "") -> None:
+        super().__init__(message)
+        self.place = place
+
+    @classmethod
+    def at(cls, place: str, *, read_only: bool) -> StoreNotFound:
+        """The error of opening a store that is not there."""
+        option = "read_only=True" if read_only else "create=False"
+        return cls(f"there is no store at {place}, and {option} makes none", place)

@@ -299,7 +299,7 @@ class Document(Struct, frozen=True):
         return self.text if self.kind == "md" else self.body
 
     def decoded(self, type: Any) -> Any:
-        """A JSON document as any type that ``msgspec`` can decode; `CorruptDocument` if it is not that."""
+        """A JSON document as any type that ``msgspec`` can decode; `InvalidValue` if it is not that."""
         try:
             return msgspec.json.decode(self.body, type=type)
         except msgspec.ValidationError as error:

@@ -202,7 +202,7 @@ def test_debug_shows_the_traceback(tmp_path: Path) -> None:
         done = run(tmp_path, *arguments)
         assert done.returncode != 0
         assert "Traceback" in done.stderr
-        assert "StoreUnavailable" in done.stderr
+        assert "StoreNotFound" in done.stderr
 
 
 def test_a_session_that_cannot_be_read_is_a_warning_and_hides_nothing(tmp_path: Path) -> None:

@@ -142,16 +142,6 @@ def test_a_missing_directory_is_made_for_its_user_alone(tmp_path: Path) -> None:
     assert {stat.S_IMODE(os.stat(tmp_path / part).st_mode) for part in ("a", "a/b")} == {0o700}
 
 
-@pytest.mark.parametrize("options", [{"create": False}, {"read_only": True}], ids=str)
-def test_a_store_that_is_not_there_is_not_made_where_that_was_not_asked_for(
-    options: dict[str, bool], tmp_path: Path
-) -> None:
-    for path in (tmp_path / "state.db", tmp_path / "a" / "state.db"):
-        with pytest.raises(StoreUnavailable, match="there is no store"):
-            StateStore.open(path, **options)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_empty_file_opened_for_reading_stays_empty(database: Path) -> None:
     database.touch()
     with pytest.raises(StoreUnavailable, match="no store"):

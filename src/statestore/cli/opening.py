@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from statestore import StateStore, StoreUnavailable
+from statestore import StateStore, StoreNotFound, StoreUnavailable
 from statestore.cli.failures import UNUSABLE, CommandFailed
 
 if TYPE_CHECKING:
@@ -47,11 +46,8 @@ def writing(ctx: typer.Context, *, create: bool = False) -> Generator[StateStore
 def _opened(chosen: Chosen, *, create: bool, read_only: bool) -> Generator[StateStore]:
     try:
         store = StateStore.open(chosen.target, create=create, read_only=read_only)
-    except StoreUnavailable as error:
-        if create or "no store" not in str(error):
-            raise
-        where = re.split("; |, and ", str(error))[0]
-        raise CommandFailed(f"{where}: {_way_on(chosen)}", UNUSABLE) from error
+    except StoreNotFound as error:
+        raise CommandFailed(f"there is no store at {error.place}: {_way_on(chosen)}", UNUSABLE) from error
     with store:
         yield store
 

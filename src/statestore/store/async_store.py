@@ -132,7 +132,7 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
         return AsyncUserStore(self._host, owner, self._throttles.of(owner))
 
     async def erase_user(self, user_id: str) -> int:
-        """Remove everything of one user, whoever is writing meanwhile; how many sessions there were.
+        """Remove all sessions of one user, trash included, whoever is writing meanwhile; how many there were.
 
         `CorruptData` if there are sessions that no listing can show: those are left.
         """

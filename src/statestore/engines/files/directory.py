@@ -18,7 +18,7 @@ from typing import Final
 
 from statestore.engines.files.identity import Expected, Identity
 from statestore.engines.flushing import flush, flush_directory
-from statestore.errors import NameTaken, StateStoreError, StoreUnavailable
+from statestore.errors import NameTaken, StateStoreError, StoreNotFound, StoreUnavailable
 from statestore.seedform.pieces import Pieces
 
 OWN: Final = ".statestore"
@@ -85,10 +85,9 @@ class Directory:
             if not read_only:
                 self._make_root(self.path, create=create)
             self._root = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except FileNotFoundError as error:
-            way = "a store that is only read is not created" if read_only else "open it with create=True to make one"
-            raise StoreUnavailable(f"there is no store at {self.path}; {way}") from error
         except (OSError, RecursionError) as error:
+            if isinstance(error, FileNotFoundError) and (read_only or not create):
+                raise StoreNotFound.at(self.path, read_only=read_only) from error
             raise StoreUnavailable(f"{self.path[:200]} cannot be used as a store: {error}") from error
         if read_only:
             try:

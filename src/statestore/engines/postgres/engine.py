@@ -35,7 +35,7 @@ from statestore.engines.postgres.waking import BLINK, Waking
 from statestore.engines.postgres.watching import present_cursor, read_changes
 from statestore.engines.postgres.writing import Locked, Result, Writer
 from statestore.engines.telling import Moment
-from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
+from statestore.errors import InvalidValue, ReadOnlyStore, StoreNotFound, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
 
 T = TypeVar("T")
@@ -117,8 +117,7 @@ class PostgresEngine:
         if version == len(MIGRATIONS):
             return
         if not version and (self._read_only or not self._create):
-            option = "read_only=True" if self._read_only else "create=False"
-            raise StoreUnavailable(f"{self._url} has no store in the schema {self._schema!r}, and {option} makes none")
+            raise StoreNotFound.at(f"{self._url}, schema {self._schema}", read_only=self._read_only)
         if self._read_only:
             raise StoreUnavailable(
                 f"{self._url} has the schema version {version}, and this statestore reads {len(MIGRATIONS)}: "

@@ -14,7 +14,7 @@ from statestore.engines.flushing import flush, flush_directory
 from statestore.engines.sqlite.failures import explained
 from statestore.engines.sqlite.filesystems import is_on_network
 from statestore.engines.sqlite.pool import TORN, Identity, torn_files
-from statestore.errors import StoreClosed, StoreUnavailable
+from statestore.errors import StoreClosed, StoreNotFound, StoreUnavailable
 
 APPLICATION_ID: Final = 0x73746F72
 """Marks a file as ours, in the place that SQLite has for it."""
@@ -64,7 +64,7 @@ class DatabaseFile:
                 status = os.stat(self.path)
             except FileNotFoundError:
                 if not create or self._read_only:
-                    raise StoreUnavailable(f"there is no store at {self.path}") from None
+                    raise StoreNotFound.at(self.path, read_only=self._read_only) from None
                 status = self._create()
             if stat.S_ISDIR(status.st_mode):
                 raise StoreUnavailable(f"{self.path} is a directory: file:{self.path} keeps a store in a directory")

@@ -35,7 +35,7 @@ from statestore.engines.sqlite.upkeep import Upkeep
 from statestore.engines.sqlite.watching import present_cursor, read_changes
 from statestore.engines.sqlite.writer import Writer
 from statestore.engines.usage import Usage
-from statestore.errors import InvalidValue, ReadOnlyStore, StateStoreError, StoreUnavailable
+from statestore.errors import InvalidValue, ReadOnlyStore, StateStoreError, StoreNotFound, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ class SqliteEngine:
     def _check_readable(self) -> None:
         version = self._read_at_rest(lambda connection: check_schema(connection, self._path))
         if version == 0:
-            raise StoreUnavailable(f"{self._path} holds no store yet, and read_only=True makes none")
+            raise StoreNotFound.at(self._path, read_only=True)
         if version < len(MIGRATIONS):
             raise StoreUnavailable(
                 f"{self._path} has the schema version {version}, and this statestore reads {len(MIGRATIONS)}: "

@@ -16,7 +16,7 @@ from statestore.engines.valkey.mending import Finding, mend
 from statestore.engines.valkey.probing import check_rights
 from statestore.engines.valkey.scripts import OPEN
 from statestore.engines.valkey.surveying import survey
-from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
+from statestore.errors import InvalidValue, ReadOnlyStore, StoreNotFound, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, StoredSession
 
 VERSION: Final = 1
@@ -66,8 +66,7 @@ class Storage:
         arguments = (str(VERSION), os.urandom(8).hex() if makes else "", expires)
         version, identity, _ = await self._caller.run(OPEN, (self._keys.store,), *arguments, keep_trying=False)
         if version is None:
-            why = "read_only=True" if self._read_only else "create=False"
-            raise StoreUnavailable(f"{self.url} holds no store yet, and {why} makes none")
+            raise StoreNotFound.at(self.url, read_only=self._read_only)
         if not version.isdigit() or identity is None:
             raise StoreUnavailable(f"{self.url}: the key {self._keys.store} is none of ours; choose another prefix")
         if int(version) > VERSION:
