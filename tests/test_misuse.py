@@ -23,8 +23,10 @@ from statestore import (
     StoreClosed,
     StoreUnavailable,
     UserMessage,
+    copy_store,
 )
 from statestore.engines.memory import MemoryEngine
+from statestore.engines.sqlite import SqliteEngine
 
 
 def test_a_store_is_opened_not_constructed() -> None:
@@ -36,6 +38,20 @@ def test_a_store_is_opened_not_constructed() -> None:
 def test_what_is_no_store_is_refused(target: Any) -> None:
     with pytest.raises(InvalidValue, match="a store is a URL"):
         StateStore.open(target)
+
+
+@pytest.mark.parametrize("option", [{"create": False}, {"read_only": True}, {"durability": "relaxed"}], ids=str)
+def test_an_engine_takes_its_options_where_it_is_made(option: dict[str, Any]) -> None:
+    engine = MemoryEngine()
+    for opened in (StateStore, AsyncStateStore):
+        with pytest.raises(InvalidValue, match=r"give create, read_only and durability to MemoryEngine"):
+            opened.open(engine, **option)
+
+
+def test_an_engine_that_is_copied_from_is_opened_as_it_was_made(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path / "a.db") as store:
+        store.save_json("notes", "n", 1)
+    assert copy_store(SqliteEngine(str(tmp_path / "a.db")), tmp_path / "b.db").documents == 1
 
 
 def test_no_password_is_shown() -> None:

@@ -34,7 +34,7 @@ def test_who_opens_what_is_not_there_is_told_where_and_why(
 ) -> None:
     place = nowhere(engine, tmp_path)
     for _ in range(2):  # the first time has made nothing
-        with pytest.raises(StoreNotFound, match="there is no store at .*=(True|False) makes none") as caught:
+        with pytest.raises(StoreNotFound, match=r"there is no store at .*=(True|False) makes none") as caught:
             StateStore.open(place, **options).close()
         assert caught.value.place in str(caught.value)
         assert place.rpartition("=")[2].rpartition("/")[2] in caught.value.place

@@ -113,7 +113,7 @@ def test_the_two_faces_are_the_same(plain: type, asynchronous: type) -> None:
     assert set(public_members(plain)) == set(public_members(asynchronous))
     own_return_types = {"open": ("StateStore", "Opening"), "batch": ("BatchBlock", "AsyncBatchBlock")}
     own_return_types["for_user"] = ("UserStore", "AsyncUserStore")
-    own_return_types["watch"] = ("Iterator[Notice]", "AsyncIterator[Notice]")
+    own_return_types["watch"] = ("Generator[Notice]", "AsyncGenerator[Notice]")
     for name, member in public_members(plain).items():
         original = getattr(asynchronous, name)
         if isinstance(member, property):

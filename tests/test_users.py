@@ -163,7 +163,7 @@ def test_a_users_store_is_told_nothing_of_another_users_session(
     other.append("a1", UserMessage("the one thing that is alice's"))
     notices = alice.watch(after=start)
     first = next(notices)
-    notices.close()  # type: ignore[attr-defined] - it is a generator
+    notices.close()
     assert (first.session_id, first.what, first.seq) == ("a1", "record", 2)
     assert alice.search_sessions("bob's") == []
     assert {hit.session_id for hit in filled.search_sessions("bob's")} == {"b2"}

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager
 from threading import get_ident
 from typing import Any, Final, TypeVar, cast
@@ -77,9 +77,8 @@ def step(coroutine: Coroutine[Any, Any, T]) -> T:
     raise NotSupported("this engine needs an event loop")
 
 
-def stepped(notices: AsyncIterator[T]) -> Iterator[T]:
-    """The items of an asynchronous iterator that never suspends."""
-    generator = cast("AsyncGenerator[T, None]", notices)
+def stepped(generator: AsyncGenerator[T]) -> Generator[T]:
+    """The items of an asynchronous generator that never suspends."""
     try:
         while True:
             try:

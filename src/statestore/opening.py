@@ -28,14 +28,25 @@ _DATABASE_SUFFIXES: Final = (".db", ".sqlite", ".sqlite3")
 """How the path of a file ends that holds a database; any other path is a directory."""
 
 
-def engine_for(target: str | os.PathLike[str] | Engine, **options: Any) -> Engine:
+def engine_for(
+    target: str | os.PathLike[str] | Engine,
+    *,
+    create: bool = True,
+    read_only: bool = False,
+    durability: Durability = "full",
+) -> Engine:
     """The engine for a URL (``sqlite:FILE``, ``file:DIR``, ``memory:``), for a path, or the engine itself.
 
-    Nothing is opened yet.
+    Nothing is opened yet. An engine was made with its options, so that none can be given here.
     """
+    options: dict[str, Any] = {"create": create, "read_only": read_only, "durability": durability}
     if not isinstance(target, (str, os.PathLike)):
         if not hasattr(target, "runs_in"):
             raise InvalidValue(f"a store is a URL like sqlite:FILE, a path, or an Engine, not {type(target).__name__}")
+        if options != {"create": True, "read_only": False, "durability": "full"}:
+            raise InvalidValue(
+                f"an engine has its options already: give create, read_only and durability to {type(target).__name__}"
+            )
         return target
     text = os.fspath(target)
     scheme, colon, rest = text.partition(":")

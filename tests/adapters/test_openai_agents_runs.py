@@ -124,7 +124,7 @@ def test_a_long_history_is_compacted(session: Any) -> None:
     "_atomic_replace_items" not in getsource(OpenAIResponsesCompactionSession), reason="the SDK clears, then adds"
 )
 def test_compaction_is_one_commit_and_leaves_the_title(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from statestore.adapters.engines import engine_of
+    from statestore.store.beneath import engine_of
 
     async def scene() -> None:
         async with AsyncStateStore.open(sqlite_url) as store:

@@ -77,5 +77,5 @@ def told_since(store: StateStore, cursor: str) -> dict[str, list[Any]]:
         for notice in takewhile(lambda notice: (notice.session_id, notice.seq) != ("trip", last), notices):
             told.setdefault(notice.session_id, []).append([notice.what, notice.seq])
     finally:
-        notices.close()  # type: ignore[attr-defined] - it is a generator
+        notices.close()
     return told

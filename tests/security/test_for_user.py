@@ -111,7 +111,7 @@ def test_a_watch_tells_nothing_of_another_user_whatever_cursor_it_begins_with(
             if (notice.session_id, notice.seq) == (MINE, last):
                 break
             told.append((notice.session_id, notice.what, notice.seq))
-        notices.close()  # type: ignore[attr-defined] - it is a generator
+        notices.close()
         assert {what for session_id, what, _ in told if session_id == "b2"} <= {"session", "deleted"}
         assert not [session_id for session_id, *_ in told if session_id == BOBS]
         assert SECRET not in repr(told)

@@ -17,7 +17,8 @@ from typing import Any, Literal, Self, TypeVar
 from statestore.errors import InvalidValue, NotSupported, StoreClosed
 from statestore.host import step
 from statestore.store.async_store import AsyncStateStore
-from statestore.store.plain import StateStore, stepped_store
+from statestore.store.beneath import stepped_store
+from statestore.store.plain import StateStore
 
 T = TypeVar("T")
 AnyStore = AsyncStateStore | StateStore

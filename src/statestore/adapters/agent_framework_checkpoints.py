@@ -16,13 +16,14 @@ from msgspec import Struct
 
 from statestore.adapters.access import Access, ClosesItsStore, Target
 from statestore.adapters.agent_framework_items import NAME
+from statestore.adapters.committing import committed
 from statestore.adapters.conversations import ATTEMPTS
-from statestore.adapters.engines import committed, engine_of
 from statestore.adapters.identifiers import is_shortened, original_name, stored_category, stored_name
 from statestore.adapters.requirements import check_version, unavailable
 from statestore.engine import Change, DeleteDocument, Requires
 from statestore.errors import CorruptDocument, DocumentConflict, InvalidValue
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 
 try:
     from agent_framework import WorkflowCheckpoint, WorkflowCheckpointException

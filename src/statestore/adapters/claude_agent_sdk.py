@@ -22,7 +22,7 @@ from statestore.errors import SessionConflict, SessionNotFound
 from statestore.records import Record
 from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore
-from statestore.store.clearing import SessionClearer
+from statestore.store.sessions import AsyncSessions
 from statestore.stored import SessionSummary
 from statestore.timestamps import nanoseconds
 
@@ -147,7 +147,7 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
 
         return await self._access.run(find)
 
-    def _sessions(self, store: AsyncStateStore) -> SessionClearer:
+    def _sessions(self, store: AsyncStateStore) -> AsyncSessions:
         return store if self._user_id is None else store.for_user(self._user_id)
 
     def _conversation(self, key: SessionKey) -> Conversation:
@@ -165,7 +165,7 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
             session.parent_session_id = str(main.id)
         return session
 
-    async def _listed(self, sessions: SessionClearer, project_key: str) -> list[tuple[str, SessionSummary]]:
+    async def _listed(self, sessions: AsyncSessions, project_key: str) -> list[tuple[str, SessionSummary]]:
         """The transcripts of a project, each with the session id that the SDK knows it by."""
         found: list[tuple[str, SessionSummary]] = []
         for summary in await sessions.list_sessions(project_id=_project_id(project_key), top_level=True):
@@ -175,7 +175,7 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
         return found
 
 
-async def _parts_of(sessions: SessionClearer, summary: SessionSummary) -> tuple[str, ...]:
+async def _parts_of(sessions: AsyncSessions, summary: SessionSummary) -> tuple[str, ...]:
     """What a session id was joined from. A shortened one is told by the metadata, so the session is looked at."""
     if not is_shortened(summary.id):
         return id_parts(summary.id)

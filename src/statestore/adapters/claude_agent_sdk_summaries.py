@@ -19,7 +19,7 @@ from statestore.adapters.items import Carrier, carrier_of
 from statestore.errors import CorruptDocument, DocumentConflict, InvalidValue, ReadOnlyStore, SessionNotFound
 from statestore.jsontext import json_text
 from statestore.store.async_store import AsyncStateStore
-from statestore.store.clearing import SessionClearer
+from statestore.store.sessions import AsyncSessions
 from statestore.stored import SessionSummary
 
 Folded = Callable[[dict[str, Any] | None, list[Any]], dict[str, Any]]
@@ -68,7 +68,7 @@ class SummaryCache:
             return cls(name, document.version, {})
         return cls(name, document.version, page.sessions if page.layout == _LAYOUT else {})
 
-    async def data_of(self, sessions: SessionClearer, summary: SessionSummary, fold: Folded) -> dict[str, Any]:
+    async def data_of(self, sessions: AsyncSessions, summary: SessionSummary, fold: Folded) -> dict[str, Any]:
         """The summary of a session: as remembered, going on with what was added since."""
         known = self._kept.get(summary.id)
         if known is not None and known.version == summary.version:
@@ -84,7 +84,7 @@ class SummaryCache:
             self._kept[summary.id], self._is_changed = new, True
         return new.data
 
-    async def _grown(self, sessions: SessionClearer, summary: SessionSummary, fold: Folded, known: Kept) -> Kept | None:
+    async def _grown(self, sessions: AsyncSessions, summary: SessionSummary, fold: Folded, known: Kept) -> Kept | None:
         """What is to be remembered now; ``None`` if the session is not the remembered one with more added to it."""
         try:
             found = await sessions.timeline_as(summary.id, carrier_of(NAME), after=known.last_seq)
@@ -104,7 +104,7 @@ class SummaryCache:
                 await store.save_json(_CATEGORY, self._name, _Page(_LAYOUT, kept), if_version=self._version)
 
 
-async def _entries_of(sessions: SessionClearer, session_id: str) -> list[Any]:
+async def _entries_of(sessions: AsyncSessions, session_id: str) -> list[Any]:
     try:
         found = await sessions.timeline_as(session_id, carrier_of(NAME))
     except SessionNotFound:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, field
 
-from statestore.adapters.engines import committed
+from statestore.adapters.committing import committed
 from statestore.adapters.handoff import dialect_of, stored_items_for
 from statestore.adapters.identifiers import birth_metadata, stored_id
 from statestore.adapters.items import Carrier, carrier_of, is_aside, item_in
@@ -24,7 +24,7 @@ from statestore.names import SessionId
 from statestore.records import Record, column_of, kind_of
 from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore
-from statestore.store.clearing import SessionClearer
+from statestore.store.sessions import AsyncSessions
 
 T = TypeVar("T")
 FRAMEWORK: Final = "framework"
@@ -197,7 +197,7 @@ class Conversation(Struct, frozen=True):
         records_of = dialect_of(self.framework).records
         return [record for item in items for record in records_of(item)]
 
-    def sessions(self, store: AsyncStateStore) -> SessionClearer:
+    def sessions(self, store: AsyncStateStore) -> AsyncSessions:
         """The sessions that may be touched: everybody's, or the user's alone."""
         return store if self.user_id is None else store.for_user(self.user_id)
 

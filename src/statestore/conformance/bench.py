@@ -29,7 +29,6 @@ from statestore.notices import Notice
 from statestore.store.async_store import AsyncStateStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
 
     from statestore.conformance.contract import Contract
 
@@ -210,7 +209,7 @@ class Bench:
         store = self.face.store_on(engine)
         watch = (store if user_id is None else store.for_user(user_id)).watch(session_id, after=after)
         told: list[Notice] = []
-        async with aclosing(cast("AsyncGenerator[Notice, None]", watch)) as notices:
+        async with aclosing(watch) as notices:
             try:
                 while True:
                     told.append(await anext(notices))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import AsyncExitStack, ExitStack
+from typing import TypedDict
 
 from statestore.copying.elsewhere import check_is_elsewhere
 from statestore.copying.telling import CopyReport, ReportProgress, Teller
@@ -12,7 +13,13 @@ from statestore.errors import InvalidValue
 from statestore.host import step
 from statestore.opening import engine_for
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 from statestore.store.plain import StateStore
+
+
+class _Options(TypedDict, total=False):
+    create: bool
+    read_only: bool
 
 
 def copy_store(
@@ -38,12 +45,11 @@ def copy_store(
             raise InvalidValue(f"{store!r} is for event loops: use await async_copy_store(…), or give its URL")
     with ExitStack() as opened:
         if not isinstance(source, StateStore):
-            source = opened.enter_context(StateStore.open(source, create=False, read_only=True))
+            source = opened.enter_context(StateStore.open(source, **_as_source(source)))
         _check_is_apart(source.url, target)
         if not isinstance(target, StateStore):
             target = opened.enter_context(StateStore.open(target))
-        engines = source._store._engine, target._store._engine  # pyright: ignore[reportPrivateUsage]
-        return step(_copied(*engines, progress=progress, into_existing=into_existing))
+        return step(_copied(engine_of(source), engine_of(target), progress=progress, into_existing=into_existing))
 
 
 async def async_copy_store(
@@ -59,13 +65,16 @@ async def async_copy_store(
             raise InvalidValue(f"{store!r} is for plain code: use copy_store(…), or give its URL")
     async with AsyncExitStack() as opened:
         if not isinstance(source, AsyncStateStore):
-            opening = AsyncStateStore.open(source, create=False, read_only=True)
-            source = await opened.enter_async_context(opening)
+            source = await opened.enter_async_context(AsyncStateStore.open(source, **_as_source(source)))
         _check_is_apart(source.url, target)
         if not isinstance(target, AsyncStateStore):
             target = await opened.enter_async_context(AsyncStateStore.open(target))
-        engines = source._engine, target._engine  # pyright: ignore[reportPrivateUsage]
-        return await _copied(*engines, progress=progress, into_existing=into_existing)
+        return await _copied(engine_of(source), engine_of(target), progress=progress, into_existing=into_existing)
+
+
+def _as_source(source: str | os.PathLike[str] | Engine) -> _Options:
+    """How a source is opened: for reading alone. An engine is opened as it was made."""
+    return {"create": False, "read_only": True} if isinstance(source, (str, os.PathLike)) else {}
 
 
 def _check_is_apart(source_url: str, target: str | os.PathLike[str] | Engine | StateStore | AsyncStateStore) -> None:

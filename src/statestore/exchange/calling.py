@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from typing import BinaryIO
 
 from statestore.engine import Engine
@@ -15,6 +15,7 @@ from statestore.exchange.importing import imported_store, imported_stream
 from statestore.exchange.landing import Imported
 from statestore.host import stepped
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 from statestore.store.plain import StateStore
 
 
@@ -25,7 +26,7 @@ def export_sessions(
     format: Format = "jsonl",
     unreadable: NoteUnreadable | None = None,
     done: NoteDone | None = None,
-) -> Iterator[bytes]:
+) -> Generator[bytes]:
     """Sessions as text, chunk by chunk: the named ones in this order, or all.
 
     ``jsonl`` and ``json`` are lossless, and `import_sessions` takes them. ``openai`` is a line of chat-completions
@@ -45,17 +46,17 @@ def async_export_sessions(
     format: Format = "jsonl",
     unreadable: NoteUnreadable | None = None,
     done: NoteDone | None = None,
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """The same as `export_sessions`, for event loops: iterate over it with ``async for``."""
     return exported(_loop_engine(store), _checked(ids), writer_for(format), unreadable, done)
 
 
-def unlisted_sessions(store: StateStore) -> Iterator[tuple[str, CorruptData | InvalidName]]:
+def unlisted_sessions(store: StateStore) -> Generator[tuple[str, CorruptData | InvalidName]]:
     """The ids of the sessions that no listing shows, because they cannot be read, and why."""
     return stepped(unlisted(_plain_engine(store)))
 
 
-def import_sessions(store: StateStore, stream: BinaryIO, *, name: str = "the input") -> Iterator[Imported]:
+def import_sessions(store: StateStore, stream: BinaryIO, *, name: str = "the input") -> Generator[Imported]:
     """Store the sessions of a ``jsonl`` or ``json`` export, and tell what became of each, as it happens.
 
     A session is imported wholly or not at all. One that is there already, and is the same, is skipped, so an import
@@ -67,12 +68,12 @@ def import_sessions(store: StateStore, stream: BinaryIO, *, name: str = "the inp
 
 def async_import_sessions(
     store: AsyncStateStore, stream: BinaryIO, *, name: str = "the input"
-) -> AsyncIterator[Imported]:
+) -> AsyncGenerator[Imported]:
     """The same as `import_sessions`, for event loops; ``stream`` is read in the loop's own thread."""
     return imported_stream(_loop_engine(store), _readable(stream), name)
 
 
-def import_path(store: StateStore, path: str | os.PathLike[str]) -> Iterator[Imported]:
+def import_path(store: StateStore, path: str | os.PathLike[str]) -> Generator[Imported]:
     """Import a file that was exported, or a directory of the Rust program with its sessions and its documents."""
     name = os.fspath(path)
     if os.path.isdir(name):
@@ -116,10 +117,10 @@ def _readable(stream: BinaryIO) -> BinaryIO:
 def _plain_engine(store: StateStore) -> Engine:
     if not isinstance(store, StateStore):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidValue(f"a StateStore is needed here, not {type(store).__name__}")
-    return store._store._engine  # pyright: ignore[reportPrivateUsage] - what no program understands is moved as well
+    return engine_of(store)
 
 
 def _loop_engine(store: AsyncStateStore) -> Engine:
     if not isinstance(store, AsyncStateStore):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidValue(f"an AsyncStateStore is needed here, not {type(store).__name__}")
-    return store._engine  # pyright: ignore[reportPrivateUsage]
+    return engine_of(store)

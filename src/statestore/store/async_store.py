@@ -10,11 +10,9 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from statestore.engine import (
-    BacksUp,
     DeleteSession,
     Engine,
     PreconditionFailed,
-    Repairs,
     Requires,
     Searches,
     SessionQuery,
@@ -25,16 +23,16 @@ from statestore.jsontext import check_label
 from statestore.opening import Durability, engine_for
 from statestore.pruning import PruneThrottle, UserThrottles
 from statestore.session import Session, ledger_of
-from statestore.store.batch import AsyncBatchBlock, Batch, Drafted
-from statestore.store.capabilities import capable
+from statestore.store.batch import AsyncBatchBlock, Collected, Drafted
+from statestore.store.capabilities import backing_up, repairing
 from statestore.store.chunks import chunks, most_of
-from statestore.store.clearing import SessionClearer
 from statestore.store.documents import AsyncDocuments
 from statestore.store.failures import explained
+from statestore.store.sessions import AsyncSessions
 from statestore.stored import Problem
 
 
-class AsyncUserStore(SessionClearer):
+class AsyncUserStore(AsyncSessions):
     """One user's sessions and nothing else: others' look absent, and no change can reach them.
 
     It has no documents, no check and no copy, so it is safe to hand to code that serves that user.
@@ -47,7 +45,7 @@ class AsyncUserStore(SessionClearer):
         return self._owner
 
 
-class AsyncStateStore(SessionClearer, AsyncDocuments):
+class AsyncStateStore(AsyncSessions, AsyncDocuments):
     """Durable sessions and documents, for code that runs in an event loop.
 
     ``await AsyncStateStore.open(…)`` and ``async with AsyncStateStore.open(…) as store:`` both work. `StateStore`
@@ -102,19 +100,19 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
         """``async with store.batch() as batch:`` - what is written to ``batch`` happens together or not at all."""
         return AsyncBatchBlock(self._commit_batch)
 
-    async def _commit_batch(self, batch: Batch) -> None:
+    async def _commit_batch(self, content: Collected) -> None:
         """Make all the writes of a batch."""
-        batch.check_is_open()
-        batch.is_over = True  # what is written to it from now on would be in nobody's hands
-        for session in batch.sessions:
+        content.check_is_open()
+        content.is_over = True  # what is written to it from now on would be in nobody's hands
+        for session in content.sessions:
             self._check_session(session)
         async with AsyncExitStack() as turns:
-            for session in sorted(batch.sessions, key=lambda session: (session.id, id(session))):
+            for session in sorted(content.sessions, key=lambda session: (session.id, id(session))):
                 await turns.enter_async_context(self._host.turn(session))
                 await self._settle(session)
-            drafted = batch.drafted()
+            drafted = Drafted(content)
             if drafted.changes:
-                await self._commit_drafted(drafted, batch.sessions)
+                await self._commit_drafted(drafted, content.sessions)
 
     async def _commit_drafted(self, drafted: Drafted, sessions: Sequence[Session]) -> None:
         drafted.note_unsure()  # until it is noted: whatever breaks it off, it may have happened
@@ -175,12 +173,12 @@ class AsyncStateStore(SessionClearer, AsyncDocuments):
         ``repair=True`` first mends what can be mended without losing anything; what it mended comes first, and is
         marked with ``is_repaired``.
         """
-        mended = await cast("Repairs", capable(self._engine, "repair")).repair() if repair else []
+        mended = await repairing(self._engine).repair() if repair else []
         return [replace(problem, is_repaired=True) for problem in mended] + await self._engine.check()
 
     async def backup(self, to: str | os.PathLike[str]) -> None:
         """Copy the store to a new file while it is in use; the copy is of one moment, and was read back and checked."""
-        await cast("BacksUp", capable(self._engine, "backup")).backup(os.fspath(to))
+        await backing_up(self._engine).backup(os.fspath(to))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.url}>"

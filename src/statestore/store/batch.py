@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from msgspec import Struct
+
 from statestore.engine import Change, DeleteSession, Outcome
 from statestore.errors import StoreClosed
 from statestore.host import step
@@ -15,17 +17,28 @@ from statestore.store.saving import Draft
 from statestore.stored import DocumentKind
 
 
+class Collected(Struct):
+    """What a batch is to write."""
+
+    changes: list[Change] = []
+    sessions: list[Session] = []
+    is_over: bool = False
+    """Whether it was written, or its block has ended."""
+
+    def check_is_open(self) -> None:
+        """Refuse a batch that is over."""
+        if self.is_over:
+            raise StoreClosed("this batch is over: begin another one with store.batch()")
+
+
 class Batch:
     """Collects writes; they are made, all or none, when the ``with`` block ends without an error.
 
     Nothing is written before that, and nothing is read: the methods are plain in both faces of the store.
     """
 
-    def __init__(self) -> None:
-        self._changes: list[Change] = []
-        self.sessions: list[Session] = []
-        self.is_over = False
-        """Whether it was written, or its block has ended."""
+    def __init__(self, content: Collected) -> None:
+        self._content = content
 
     def save_markdown(self, category: str, name: str, content: str, *, if_version: str | None = None) -> None:
         """Store a text."""
@@ -49,36 +62,28 @@ class Batch:
 
     def save_session(self, session: Session) -> None:
         """Store what will have changed in a session by the end of the block."""
-        self.check_is_open()
-        if session not in self.sessions:
-            self.sessions.append(session)
+        self._content.check_is_open()
+        if session not in self._content.sessions:
+            self._content.sessions.append(session)
 
     def delete_session(self, session_id: str) -> None:
         """Remove a session."""
         self._collect(DeleteSession(check_session_id(session_id)))
 
     def _collect(self, change: Change) -> None:
-        self.check_is_open()
-        self._changes.append(change)
-
-    def check_is_open(self) -> None:
-        """Refuse a batch that is over."""
-        if self.is_over:
-            raise StoreClosed("this batch is over: begin another one with store.batch()")
-
-    def drafted(self) -> Drafted:
-        """All changes, those of the sessions included as they are now."""
-        return Drafted(self._changes, [(session, Draft(session)) for session in self.sessions])
+        self._content.check_is_open()
+        self._content.changes.append(change)
 
 
 class Drafted:
-    """A batch ready to be sent."""
+    """A batch ready to be sent: its changes, and those of its sessions as they are now."""
 
-    def __init__(self, changes: list[Change], drafts: list[tuple[Session, Draft]]) -> None:
+    def __init__(self, content: Collected) -> None:
+        drafts = [(session, Draft(session)) for session in content.sessions]
         self._drafts = [(session, draft) for session, draft in drafts if draft.change is not None]
-        self._first = len(changes)
+        self._first = len(content.changes)
         self.changes: list[Change] = [
-            *changes,
+            *content.changes,
             *(draft.change for _, draft in self._drafts if draft.change is not None),
         ]
 
@@ -96,19 +101,19 @@ class Drafted:
 class AsyncBatchBlock:
     """``async with store.batch() as batch:``"""
 
-    def __init__(self, commit: Callable[[Batch], Coroutine[Any, Any, None]]) -> None:
+    def __init__(self, commit: Callable[[Collected], Coroutine[Any, Any, None]]) -> None:
         self._commit = commit
-        self._batch = Batch()
+        self._content = Collected()
 
     async def __aenter__(self) -> Batch:
-        return self._batch
+        return Batch(self._content)
 
     async def __aexit__(self, kind: object = None, *_: object) -> None:
         try:
             if kind is None:
-                await self._commit(self._batch)
+                await self._commit(self._content)
         finally:
-            self._batch.is_over = True
+            self._content.is_over = True
 
 
 class BatchBlock:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import msgspec
+from msgspec.structs import replace
 
-from statestore.engine import ChangeSession, NewRecord, NewSession, PreconditionFailed, Requires
+from statestore.engine import ChangeSession, NewSession, PreconditionFailed, Requires
 from statestore.errors import InvalidValue, SessionConflict
-from statestore.jsontext import members
-from statestore.labels import labels_in, opening_of
-from statestore.records import USER, decode_body
+from statestore.records import USER
 from statestore.session import Session
 from statestore.store.failures import explained, not_found
 from statestore.store.reading import entries_of, understanding
+from statestore.store.recreating import creation
 from statestore.store.writing import MAX_ATTEMPTS, SessionWriter
-from statestore.stored import StoredRecord, StoredSession
 from statestore.timeline import TimelineEntry
-from statestore.timestamps import nanoseconds, now_text
+from statestore.timestamps import now_text
 
 
 class SessionBrancher(SessionWriter):
@@ -31,15 +29,14 @@ class SessionBrancher(SessionWriter):
             raise not_found(session_id)
         fork = Session(stored.fields.user_id, new_id)
         with understanding(stored.id):
-            change = ChangeSession(
-                id=str(fork.id),
-                updated=fork.updated_text,
-                requires=Requires(absent=True),
-                create=NewSession(fork.user_id, fork.created_text, stored.layout),
-                append=tuple(map(_copied, stored.records.in_order())),
-                set_fields=_fields_of(stored) | {"parent_session_id": stored.id},
-                set_metadata=members(stored.metadata),
-            )
+            copy = creation(stored, is_whole=False)
+        change = replace(
+            copy,
+            id=str(fork.id),
+            updated=fork.updated_text,
+            create=NewSession(fork.user_id, fork.created_text, stored.layout),
+            set_fields=copy.set_fields | {"parent_session_id": stored.id},
+        )
         await self._commit(change)
         created = await self.load_session(fork.id)
         if created is None:
@@ -79,21 +76,3 @@ def _check_seq(name: str, seq: object) -> int:
     if type(seq) is not int or seq < 0:
         raise InvalidValue(f"{name} is the number of a record, from 0 up, not {seq!r}")
     return seq
-
-
-def _copied(record: StoredRecord) -> NewRecord:
-    moment = nanoseconds(decode_body(record.kind, record.body).timestamp_text)
-    return NewRecord(record.kind, record.body, moment, record.key, record.seq)
-
-
-def _fields_of(stored: StoredSession) -> dict[str, str | None]:
-    """The fields and labels that a copy of this session starts with."""
-    metadata = msgspec.json.decode(stored.metadata)
-    users = stored.records.decoded().users
-    fields = labels_in(metadata, metadata) | {
-        "active_seed_id": stored.fields.active_seed_id,
-        "active_persona_id": stored.fields.active_persona_id,
-        "project_id": stored.fields.project_id,
-        "opening": opening_of(users[0].content) if users else None,
-    }
-    return {name: value for name, value in fields.items() if value is not None}

@@ -1,23 +1,37 @@
-"""What not every engine offers: found by its method, or refused with the names of those that have it."""
+"""What only some engines offer: asked for by name, and refused with the names of those that have it."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import cast
 
-from statestore.engine import Engine
+from statestore.engine import BacksUp, Engine, Repairs, Searches, Watches
 from statestore.errors import NotSupported
 
-_OFFERED_BY: Final = {
-    "search_sessions": "sqlite:, postgresql: and file: do",
-    "read_changes": "sqlite:, postgresql:, valkey: and file: do",
-    "backup": "sqlite: does",
-    "repair": "file: and valkey: do",
-}
+
+def searching(engine: Engine) -> Searches:
+    """The engine, if it can search; `NotSupported` otherwise."""
+    _check(engine, "search_sessions", "search_sessions", "sqlite:, postgresql: and file: do")
+    return cast("Searches", engine)
 
 
-def capable(engine: Engine, method: str) -> object:
-    """The engine, if it has the method; `NotSupported` otherwise."""
+def watching(engine: Engine) -> Watches:
+    """The engine, if it can be watched; `NotSupported` otherwise."""
+    _check(engine, "read_changes", "watch", "sqlite:, postgresql:, valkey: and file: do")
+    return cast("Watches", engine)
+
+
+def backing_up(engine: Engine) -> BacksUp:
+    """The engine, if it can make a copy of itself; `NotSupported` otherwise."""
+    _check(engine, "backup", "backup", "sqlite: does")
+    return cast("BacksUp", engine)
+
+
+def repairing(engine: Engine) -> Repairs:
+    """The engine, if it can repair itself; `NotSupported` otherwise."""
+    _check(engine, "repair", "repair", "file: and valkey: do")
+    return cast("Repairs", engine)
+
+
+def _check(engine: Engine, method: str, name: str, offered_by: str) -> None:
     if not hasattr(engine, method):
-        name = method.replace("read_changes", "watch")
-        raise NotSupported(f"{engine.url} does not offer {name}: {_OFFERED_BY[method]}")
-    return engine
+        raise NotSupported(f"{engine.url} does not offer {name}: {offered_by}")

@@ -22,7 +22,7 @@ TRASH_CHUNK_BYTES: Final = 4 * 1024 * 1024
 """How many sessions, and how much of them, are put into the trash at once."""
 
 
-class SessionClearer(SessionTrasher):
+class SessionPruner(SessionTrasher):
     """Prunes."""
 
     def __init__(self, host: Host, owner: str | None, throttle: PruneThrottle) -> None:

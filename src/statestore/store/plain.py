@@ -6,7 +6,7 @@ Nothing is decided here. A test compares the signatures, and the docstrings are 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from datetime import datetime
 from typing import Any, Literal, NoReturn, TypeVar, cast, overload
 
@@ -19,9 +19,9 @@ from statestore.records import Record
 from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore, AsyncUserStore
 from statestore.store.batch import BatchBlock
-from statestore.store.clearing import SessionClearer
 from statestore.store.committing import not_portable
 from statestore.store.searching import HITS
+from statestore.store.sessions import AsyncSessions
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary
 from statestore.timeline import TimelineEntry
 from statestore.trash import Trashed
@@ -43,11 +43,11 @@ def _documented_by(original: type) -> Callable[[C], C]:
     return document
 
 
-@_documented_by(SessionClearer)
+@_documented_by(AsyncSessions)
 class Sessions:
     """Everything that can be done with sessions."""
 
-    _sessions: SessionClearer
+    _sessions: AsyncSessions
 
     def __reduce__(self) -> NoReturn:
         raise not_portable()
@@ -170,7 +170,7 @@ class Sessions:
     def change_cursor(self) -> str:
         return step(self._sessions.change_cursor())
 
-    def watch(self, session_id: str | None = None, *, after: str | None = None) -> Iterator[Notice]:
+    def watch(self, session_id: str | None = None, *, after: str | None = None) -> Generator[Notice]:
         return stepped(self._sessions.watch(session_id, after=after))
 
     @overload
@@ -307,8 +307,3 @@ class StateStore(Sessions):
 
     def __repr__(self) -> str:
         return f"<StateStore {self.url}>"
-
-
-def stepped_store(store: StateStore) -> AsyncStateStore:
-    """The store whose coroutines a plain one steps, for code that is written once for both faces."""
-    return store._store  # pyright: ignore[reportPrivateUsage] - this function is the way in

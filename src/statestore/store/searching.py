@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
-from statestore.engine import Searches, SearchQuery
+from statestore.engine import SearchQuery
 from statestore.errors import InvalidCursor, InvalidValue
 from statestore.jsontext import check_text
-from statestore.store.branching import SessionBrancher
-from statestore.store.capabilities import capable
-from statestore.store.reading import check_count
+from statestore.store.capabilities import searching
+from statestore.store.reading import SessionReader, check_count
 from statestore.stored import SearchHit
 
 HITS: Final = 50
 
 
-class SessionSearcher(SessionBrancher):
+class SessionSearcher(SessionReader):
     """Searches."""
 
     async def search_sessions(
@@ -43,7 +42,7 @@ class SessionSearcher(SessionBrancher):
         count = check_count("limit", limit)
         if count is None:
             raise InvalidValue("limit is a whole number from 0 up: a search has no end that is worth waiting for")
-        engine = cast("Searches", capable(self._engine, "search_sessions"))
+        engine = searching(self._engine)
         if not terms or not count or (self._owner is not None and user_id not in (None, self._owner)):
             return []
         return await engine.search_sessions(

@@ -28,7 +28,7 @@ from statestore.store.failures import explained
 from statestore.store.logs import log
 from statestore.store.reading import session_from, understanding
 from statestore.store.recreating import creation
-from statestore.store.watching import SessionWatcher
+from statestore.store.writing import SessionWriter
 from statestore.stored import StoredSession
 from statestore.trash import Trashed, is_over, packed, unpacked
 
@@ -43,7 +43,7 @@ class Discard(NamedTuple):
     end: DeleteSession
 
 
-class SessionTrasher(SessionWatcher):
+class SessionTrasher(SessionWriter):
     """Throws away, and gets back."""
 
     async def delete_session(self, session_id: str, *, trash_hours: int = 0) -> bool:

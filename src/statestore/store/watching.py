@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Final, cast
 
 from statestore.engine import Wakes, Watches
 from statestore.errors import InvalidCursor
 from statestore.names import check_session_id
 from statestore.notices import Notice, notice_of
-from statestore.store.capabilities import capable
-from statestore.store.reading import understanding
-from statestore.store.searching import SessionSearcher
+from statestore.store.capabilities import watching
+from statestore.store.reading import SessionReader, understanding
 
 SHORTEST_PAUSE: Final = 0.005
 LONGEST_PAUSE: Final = 0.1
@@ -20,14 +19,14 @@ LONGEST_WAIT: Final = 10.0
 """Seconds after which we look even though the engine did not wake us."""
 
 
-class SessionWatcher(SessionSearcher):
+class SessionWatcher(SessionReader):
     """Watches."""
 
     async def change_cursor(self) -> str:
         """The present moment, for a later ``watch(after=…)``: take it, load what you need, then watch from there."""
         return await self._watched().change_cursor()
 
-    def watch(self, session_id: str | None = None, *, after: str | None = None) -> AsyncIterator[Notice]:
+    def watch(self, session_id: str | None = None, *, after: str | None = None) -> AsyncGenerator[Notice]:
         """What happens to one session, or to all: a notice at a time, without end, from any process.
 
         It begins when the first notice is asked for, or after a cursor. Every record comes once, with its number.
@@ -40,7 +39,7 @@ class SessionWatcher(SessionSearcher):
         self._watched()
         return self._notices(session_id, after)
 
-    async def _notices(self, session_id: str | None, after: str | None) -> AsyncIterator[Notice]:
+    async def _notices(self, session_id: str | None, after: str | None) -> AsyncGenerator[Notice]:
         cursor = await self.change_cursor() if after is None else after
         pause = SHORTEST_PAUSE
         while True:
@@ -63,4 +62,4 @@ class SessionWatcher(SessionSearcher):
             await self._host.pause(pause)
 
     def _watched(self) -> Watches:
-        return cast("Watches", capable(self._engine, "read_changes"))
+        return watching(self._engine)

@@ -27,7 +27,7 @@ from adapters.agent_framework.writers import write_checkpoints
 from adapters.contests import WRITES, two_processes
 from statestore import AsyncStateStore
 from statestore.adapters.agent_framework import StateStoreCheckpointStorage
-from statestore.adapters.engines import engine_of
+from statestore.store.beneath import engine_of
 
 
 def checkpoint(number: int, workflow: str = "ferry", **more: Any) -> WorkflowCheckpoint:

@@ -201,7 +201,7 @@ def test_pages_go_through_all_sessions_newest_first(opened_ours: Opened) -> None
 
 
 def test_a_listing_reads_no_events_and_no_state_twice(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from statestore.adapters.engines import engine_of
+    from statestore.store.beneath import engine_of
 
     async def scene() -> None:
         async with AsyncStateStore.open(sqlite_url) as store:
@@ -233,7 +233,7 @@ def test_a_listing_reads_no_events_and_no_state_twice(sqlite_url: str, monkeypat
 def test_the_newest_events_are_read_and_no_more_although_some_are_told_twice(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from statestore.adapters.engines import engine_of
+    from statestore.store.beneath import engine_of
 
     async def scene() -> None:
         async with AsyncStateStore.open(sqlite_url) as store:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic_core import from_json
 
-from statestore.adapters.engines import committed, engine_of
+from statestore.adapters.committing import committed
 from statestore.adapters.google_adk.events import FOREIGN, Outline, new_records, outline_of, text_of_event, texts_in
 from statestore.adapters.google_adk.moments import seconds_of, text_of_seconds
 from statestore.adapters.google_adk.places import Place, StatePlace
@@ -30,6 +30,7 @@ from statestore.engine import ChangeSession, Outcome, PutDocument, Requires
 from statestore.errors import SessionConflict
 from statestore.jsontext import json_text
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 from statestore.store.reading import understanding
 from statestore.stored import StoredSession
 

@@ -20,7 +20,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from statestore.adapters.access import Access
-from statestore.adapters.engines import engine_of
 from statestore.adapters.google_adk.places import (
     Place,
     StatePlace,
@@ -36,6 +35,7 @@ from statestore.adapters.google_adk.shared import Shared, SharedPair, read_share
 from statestore.adapters.identifiers import ORIGINAL_ID
 from statestore.errors import CorruptData
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 from statestore.store.reading import understanding
 from statestore.stored import SessionSummary
 

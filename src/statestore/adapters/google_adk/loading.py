@@ -11,7 +11,6 @@ from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.session import Session
 
-from statestore.adapters.engines import engine_of
 from statestore.adapters.google_adk.appending import ATTEMPTS, STATE, state_in
 from statestore.adapters.google_adk.events import FOREIGN, Carried, Texts, events_in, outline_of, texts_of
 from statestore.adapters.google_adk.moments import text_of_seconds
@@ -23,6 +22,7 @@ from statestore.engine import Change, ChangeSession, NewSession, PreconditionFai
 from statestore.errors import SessionConflict
 from statestore.jsontext import json_text
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 from statestore.store.decoding import decoded_as
 from statestore.stored import StoredSession
 

@@ -15,12 +15,12 @@ from langgraph.store.base import Item
 from msgspec import Struct
 from msgspec.structs import replace
 
-from statestore.adapters.engines import engine_of
 from statestore.adapters.identifiers import stored_category, stored_name
 from statestore.engine import Change, DeleteDocument, DocumentQuery, PreconditionFailed, PutDocument, Requires
 from statestore.errors import CorruptDocument
 from statestore.jsontext import json_text, pretty
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 from statestore.store.logs import log
 
 Namespace = tuple[str, ...]

@@ -10,7 +10,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from statestore.adapters.engines import engine_of
 from statestore.adapters.identifiers import birth_metadata, stored_id
 from statestore.engine import (
     ChangeSession,
@@ -25,6 +24,7 @@ from statestore.errors import WrongUser
 from statestore.jsontext import json_text
 from statestore.records import Record
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 from statestore.store.saving import new_record
 from statestore.stored import StoredSession
 from statestore.timestamps import now_text

@@ -9,7 +9,6 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from statestore.adapters.engines import engine_of
 from statestore.adapters.langgraph.ahead import Ahead
 from statestore.adapters.langgraph.noted import Key
 from statestore.adapters.langgraph.reading import ReadThread
@@ -17,6 +16,7 @@ from statestore.adapters.langgraph.sessions import ThreadSession
 from statestore.engine import NewRecord
 from statestore.errors import CorruptSession, SessionConflict
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 from statestore.timestamps import now_text
 
 _ATTEMPTS: Final = 1000

@@ -10,7 +10,6 @@ from msgspec import Struct
 from pydantic_ai.conversation_store import ConversationEntry, ConversationRecord, ConversationStore
 
 from statestore.adapters.access import Access, ClosesItsStore, Target
-from statestore.adapters.engines import engine_of
 from statestore.adapters.identifiers import stored_id
 from statestore.adapters.pydantic_ai.deleting import delete
 from statestore.adapters.pydantic_ai.finding import Finder
@@ -19,6 +18,7 @@ from statestore.adapters.pydantic_ai.kept import Kept, held_in, record_in
 from statestore.adapters.pydantic_ai.writing import Writing, label_of
 from statestore.errors import CorruptData
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 from statestore.store.logs import log
 from statestore.stored import SessionSummary
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic_ai.conversation_store import ConversationConflict
 
-from statestore.adapters.engines import committed, engine_of
+from statestore.adapters.committing import committed
 from statestore.adapters.identifiers import stored_id
 from statestore.adapters.pydantic_ai.entries import entries_in
 from statestore.adapters.pydantic_ai.finding import Finder
@@ -16,6 +16,7 @@ from statestore.engine import Change, ChangeSession, DeleteSession, Requires
 from statestore.errors import SessionConflict
 from statestore.jsontext import json_text
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 from statestore.stored import StoredSession
 from statestore.timestamps import now_text
 

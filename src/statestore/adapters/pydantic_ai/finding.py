@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from statestore.adapters.engines import engine_of
 from statestore.adapters.pydantic_ai.entries import entries_in
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 
 _KEPT: Final = 100_000
 _PAGE: Final = 200

@@ -8,10 +8,10 @@ from typing import Final
 from pydantic_ai.conversation_store import ConversationEntry
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
-from statestore.adapters.engines import engine_of
 from statestore.adapters.pydantic_ai.entries import Entry, entries_in
 from statestore.adapters.pydantic_ai.finding import Finder
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 
 _MARGIN: Final = 4
 """How many records are read for each entry that is wanted, to begin with: some show what another holds."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic_ai.conversation_store import ConversationConflict, ConversationEntry, ConversationRecord
 
-from statestore.adapters.engines import committed, engine_of
+from statestore.adapters.committing import committed
 from statestore.adapters.identifiers import stored_id, stored_name
 from statestore.adapters.pydantic_ai.entries import branch_record, records_for
 from statestore.adapters.pydantic_ai.finding import Finder
@@ -16,6 +16,7 @@ from statestore.engine import Change, ChangeSession, NewRecord, NewSession, Requ
 from statestore.errors import InvalidValue, SessionConflict
 from statestore.jsontext import check_label, json_text
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.beneath import engine_of
 from statestore.stored import StoredSession
 from statestore.timestamps import now_text, text_of
 

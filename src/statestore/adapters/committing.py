@@ -1,16 +1,12 @@
-"""The engine under a store, for what must be exact: reads by number, and several changes in one commit at a version."""
+"""Several changes in one commit, each at the version that it is based on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from statestore.engine import Change, Engine, Outcome, PreconditionFailed
+from statestore.engine import Change, Outcome, PreconditionFailed
 from statestore.store.async_store import AsyncStateStore
-
-
-def engine_of(store: AsyncStateStore) -> Engine:
-    """The engine under a store."""
-    return store._engine  # pyright: ignore[reportPrivateUsage] - this function is the way in
+from statestore.store.beneath import engine_of
 
 
 async def committed(store: AsyncStateStore, changes: Sequence[Change]) -> list[Outcome] | None:
