@@ -97,8 +97,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a save sends all metadata, not only what changed",
         "store/saving.py",
-        "        if as_new:\n            set_metadata, unset_metadata = members(self._metadata), ()",
-        "        if known is not None:\n            set_metadata, unset_metadata = members(self._metadata), ()",
+        "        if as_new:\n            set_metadata, unset_metadata = members(self.metadata), ()",
+        "        if known is not None:\n            set_metadata, unset_metadata = members(self.metadata), ()",
         f"{RACES}[sqlite]",
     ),
     Mutant(

@@ -12,6 +12,7 @@ from statestore.names import check_session_id
 from statestore.records import AgentResponse, Event, Record, UserMessage
 from statestore.session import Session, ledger_of
 from statestore.store.failures import explained, not_found
+from statestore.store.finding import note_if_found
 from statestore.store.reading import SessionReader, session_from, understanding
 from statestore.store.saving import Draft, new_record
 from statestore.timestamps import later_of, now_text
@@ -165,7 +166,7 @@ class SessionWriter(SessionReader):
             raise not_found(session.id)
         if stored is not None:
             with understanding(stored.id):
-                draft.note_if_found(stored, self._engine.url)
+                note_if_found(draft, stored, self._engine.url)
         ledger.unsure = None
 
     def _check_session(self, session: Session) -> None:
