@@ -91,9 +91,14 @@ FROM changes LEFT JOIN sessions ON sessions.id = changes.id AND sessions.number 
 WHERE change > $1 AND change <= $2 ORDER BY change LIMIT $3;
 
 -- name: added_records
+-- Change by change, so that each looks at its own records: joined at once, it would be all records of the session.
 SELECT change, seq, kind, body
-FROM changes JOIN sessions USING (id, number) JOIN records ON records.id = changes.id AND seq BETWEEN first AND last
-WHERE change = ANY ($1) AND (change > $2 OR seq > $3) ORDER BY change, seq LIMIT $4;
+FROM changes JOIN sessions USING (id, number), LATERAL (
+    SELECT seq, kind, body FROM records
+    WHERE records.id = changes.id AND seq BETWEEN first AND last AND seq > CASE change WHEN $2 THEN $3::bigint ELSE 0 END
+    ORDER BY seq LIMIT $4
+) AS added
+WHERE change = ANY ($1) ORDER BY change, seq LIMIT $4;
 
 -- Searching ----------------------------------------------------------------------------------------------------------
 

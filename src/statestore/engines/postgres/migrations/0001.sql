@@ -358,6 +358,7 @@ DECLARE
     v_free bigint; -- the first number that a record may ask for
     v_seqs bigint[];
     v_gone bigint;
+    v_unset text[];
     v_result text;
     n_id text[] := '{}'; -- what is to be noted of sessions that changed
     n_number bigint[] := '{}';
@@ -523,10 +524,13 @@ BEGIN
                 END LOOP;
                 IF c.first_member <= c.last_member THEN
                     SELECT s.size - coalesce(sum(length(member) + 1), 1) INTO s.size FROM metadata WHERE id = c.id;
-                    DELETE FROM metadata WHERE id = c.id AND key IN (
+                    v_unset := ARRAY(
                         SELECT m_key[i] FROM generate_series(c.first_member, c.last_member) AS i
                         WHERE m_member[i] IS NULL
                     );
+                    IF v_unset <> '{}' THEN
+                        DELETE FROM metadata WHERE id = c.id AND key = ANY (v_unset);
+                    END IF;
                     INSERT INTO metadata AS old (id, key, place, member)
                     SELECT c.id, m_key[i], i + coalesce((SELECT max(place) FROM metadata WHERE id = c.id), 0),
                         m_member[i]
