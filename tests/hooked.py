@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -44,6 +45,21 @@ class HookedEngine:
             self.after = fail
         else:
             self.before = fail
+
+
+class CountingEngine(HookedEngine):
+    """Notes what it is asked for."""
+
+    def __init__(self, engine: Engine, atomic_scope: str = "store") -> None:
+        super().__init__(engine)
+        self.atomic_scope = atomic_scope
+        self.asked: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        if callable(found):
+            self.asked[name] += 1
+        return found
 
 
 class SlowEngine(HookedEngine):

@@ -15,6 +15,7 @@ import pytest
 from faces import Face, Place
 from hooked import HookedEngine
 from statestore import Doomed, PruneConfig, PruneThrottle, Session, StateStore, StoreUnavailable, UserMessage
+from statestore.pruning import UserThrottles
 from statestore.store.chunks import CHUNK_BYTES
 
 OLD = datetime(2020, 1, 1, tzinfo=UTC)
@@ -161,6 +162,23 @@ def test_one_of_many_threads_gets_the_turn() -> None:
     for thread in threads:
         thread.join()
     assert sorted(turns) == [False] * 7 + [True]
+
+
+def test_among_many_users_who_all_wait_not_all_are_looked_at_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+    is_idle = PruneThrottle.is_idle
+
+    def looked_at(throttle: PruneThrottle) -> bool:
+        nonlocal looks
+        looks += 1
+        return is_idle(throttle)
+
+    monkeypatch.setattr(PruneThrottle, "is_idle", looked_at)
+    throttles = UserThrottles(60)
+    for user in range(5000):
+        assert throttles.of(str(user)).should_prune()
+    assert looks < 4 * 5000
+    assert not throttles.of("0").should_prune()  # nobody who waits was forgotten
 
 
 def test_many_threads_may_serve_many_users() -> None:

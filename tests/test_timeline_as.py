@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from hooked import CountingEngine
 from statestore import AgentResponse, Event, Session, SessionNotFound, StateStore, UserMessage
+from statestore.engines.memory import MemoryEngine
 
 
 class Said(msgspec.Struct):
@@ -49,6 +51,18 @@ def test_what_is_not_of_the_type_is_left_out_and_named(filled: StateStore, caplo
         found = filled.timeline_as("one", WithContent)
     assert [(seq, said.content) for seq, said in found] == [(1, "first"), (3, "third"), (4, "fourth")]
     assert "session one: record 2 cannot be read" in caplog.text
+
+
+def test_one_record_that_does_not_fit_does_not_make_all_be_read_again() -> None:
+    engine = CountingEngine(MemoryEngine())
+    with StateStore.open(engine) as store:
+        store.save_session(Session("alice", "one"))
+        store.append("one", *(UserMessage(str(number)) for number in range(50)), Event("tool", {"n": 2}))
+        engine.asked.clear()
+        assert len(store.timeline_as("one", str | Said)) == 51
+        assert engine.asked["read_session"] == 1
+        assert store.timeline_as("one", int) == []
+        assert engine.asked["read_session"] == 2
 
 
 def test_a_session_that_is_not_there_is_not_found(store: StateStore) -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from hooked import CountingEngine
 from statestore import CorruptSession, PruneConfig, StateStore, copy_store
+from statestore.engines.memory import MemoryEngine
 
 HOUR_NS = 3_600_000_000_000
 KEEP_ALL = PruneConfig(max_sessions=0, ttl_hours=0)
@@ -53,6 +55,24 @@ def test_a_users_prune_leaves_the_trash_of_others_alone(store: StateStore, monke
         throw_away(store, user_id, 1, 2, monkeypatch)
     store.for_user("alice").prune_sessions(KEEP_ALL)
     assert trashed_ids(store) == ["bob"]
+
+
+def test_who_restores_one_session_or_prunes_one_user_does_not_read_the_whole_trash() -> None:
+    engine = CountingEngine(MemoryEngine())
+    with StateStore.open(engine) as store:
+        for number in range(120):
+            talk(store, f"s{number}", f"user-{number}")
+            store.delete_session(f"s{number}", trash_hours=1)
+        engine.asked.clear()
+        assert store.restore_session("s7").user_messages[0].content == "hello s7"
+        assert engine.asked["get_document"] == 2  # its note and itself
+        engine.asked.clear()
+        store.for_user("newcomer").prune_sessions(KEEP_ALL)
+        assert engine.asked["get_document"] == 0
+        engine.commits.clear()
+        assert store.empty_trash() == 119
+        assert len(engine.commits) == 3
+        assert store.list_trash() == []
 
 
 def test_what_is_searched_and_watched_does_not_come_from_the_trash(files_store: StateStore) -> None:

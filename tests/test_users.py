@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from faces import Place
-from hooked import HookedEngine
+from hooked import CountingEngine, HookedEngine
 from statestore import (
     AsyncUserStore,
     InvalidCursor,
@@ -214,6 +214,16 @@ def test_erasing_a_user_removes_all_of_that_user_and_nothing_else(filled: StateS
     assert filled.erase_user("alice") == 0
     assert [s.id for s in filled.list_sessions()] == ["b1"]
     assert bobs(filled) == before
+
+
+def test_erasing_a_user_whose_sessions_go_one_by_one_lists_them_together() -> None:
+    engine = CountingEngine(MemoryEngine(), "item")
+    with StateStore.open(engine) as store:
+        for number in range(30):
+            store.save_session(Session("alice", f"s{number}"))
+        engine.asked.clear()
+        assert store.erase_user("alice") == 30
+        assert engine.asked["list_sessions"] <= 3
 
 
 def test_erasing_a_user_removes_what_comes_out_of_the_trash_meanwhile() -> None:

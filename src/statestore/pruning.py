@@ -4,7 +4,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -97,6 +97,10 @@ class PruneThrottle:
             return self._last is None or self._clock() - self._last >= self.cooldown_secs
 
 
+_MANY: Final = 1000
+"""How many throttles of users are kept before those are forgotten that nobody waits for."""
+
+
 class UserThrottles:
     """A throttle for each user whose store prunes: one user's turn is not another's."""
 
@@ -104,12 +108,14 @@ class UserThrottles:
         self._cooldown_secs = cooldown_secs
         self._lock = threading.Lock()
         self._throttles: dict[str, PruneThrottle] = {}
+        self._many = _MANY
 
     def of(self, user_id: str) -> PruneThrottle:
         """The user's throttle. Those that nobody is waiting for are forgotten when there are many."""
         with self._lock:
-            if len(self._throttles) >= 1000:
+            if len(self._throttles) >= self._many:
                 self._throttles = {
                     user: throttle for user, throttle in self._throttles.items() if not throttle.is_idle()
                 }
+                self._many = max(_MANY, 2 * len(self._throttles))  # else each call would look at all of them
             return self._throttles.setdefault(user_id, PruneThrottle(self._cooldown_secs))

@@ -41,7 +41,7 @@ class Trashed(Struct, frozen=True):
     @property
     def name(self) -> str:
         """What its documents are called: they sort by when they go."""
-        return f"{self.until_ns:021}-{self.deleted_ns:x}-{crc32(self.session.id.encode()):08x}"
+        return f"{self.until_ns:021}-{self.deleted_ns:x}{_end_of_name(self.session.id)}"
 
     @classmethod
     def of(cls, stored: StoredSession, hours: int, now_ns: int) -> "Trashed":
@@ -52,6 +52,15 @@ class Trashed(Struct, frozen=True):
 def is_over(name: str, now_ns: int) -> bool:
     """Whether what has this name need not be kept any longer."""
     return name[:21] <= f"{now_ns:021}"
+
+
+def may_be_of(name: str, session_id: str) -> bool:
+    """Whether what has this name can be a session with this id."""
+    return name.endswith(_end_of_name(session_id))
+
+
+def _end_of_name(session_id: str) -> str:
+    return f"-{crc32(session_id.encode()):08x}"
 
 
 def _summary_of(stored: StoredSession) -> SessionSummary:

@@ -57,8 +57,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the trash is everybody's",
         "store/trashing.py",
-        "if trashed is not None and self._owner in (None, trashed.session.user_id):",
-        "if trashed is not None:",
+        "if note is not None and self._owner in (None, note.session.user_id)]",
+        "if note is not None]",
         f"{ATTACKS}[plain-sqlite]",
     ),
     Mutant(

@@ -25,7 +25,7 @@ from statestore.pruning import PruneThrottle, UserThrottles
 from statestore.session import Session, ledger_of
 from statestore.store.batch import AsyncBatchBlock, Collected, Drafted
 from statestore.store.capabilities import backing_up, repairing
-from statestore.store.chunks import chunks, most_of
+from statestore.store.chunks import CHUNK, chunks
 from statestore.store.documents import AsyncDocuments
 from statestore.store.failures import explained
 from statestore.store.sessions import AsyncSessions
@@ -156,7 +156,7 @@ class AsyncStateStore(AsyncSessions, AsyncDocuments):
         """Remove the sessions that a user has, until there are none; how many there were."""
         erased = 0
         scope = self._engine.atomic_scope
-        query = SessionQuery(user_id=user_id, order="id", limit=most_of(scope))
+        query = SessionQuery(user_id=user_id, order="id", limit=CHUNK)
         while found := await self._engine.list_sessions(query):
             for chunk in chunks(found, scope):
                 doomed = [DeleteSession(summary.id, Requires(owner=user_id)) for summary in chunk]

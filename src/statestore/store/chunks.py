@@ -15,7 +15,7 @@ CHUNK_BYTES: Final = 4 * 1024 * 1024
 
 def chunks(summaries: Sequence[SessionSummary], scope: AtomicScope) -> Iterator[list[SessionSummary]]:
     """The sessions in order, as many at a time as may go into one batch; a large one is a batch of its own."""
-    most = most_of(scope)
+    most = CHUNK if scope == "store" else 1
     chunk: list[SessionSummary] = []
     size = 0
     for summary in summaries:
@@ -26,8 +26,3 @@ def chunks(summaries: Sequence[SessionSummary], scope: AtomicScope) -> Iterator[
         size += summary.size
     if chunk:
         yield chunk
-
-
-def most_of(scope: AtomicScope) -> int:
-    """How many sessions can be changed in one batch."""
-    return CHUNK if scope == "store" else 1

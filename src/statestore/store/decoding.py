@@ -24,6 +24,12 @@ def decoded_as(records: Records, type: type[T]) -> list[tuple[int, T]]:
     return found
 
 
+def decoded_body_as(body: bytes, type: type[T]) -> T:
+    """One record; raises ``msgspec.DecodeError`` if it is not of that type."""
+    (record,) = _decoder(type).decode(b"[" + body + b"]")
+    return record
+
+
 @lru_cache(maxsize=64)
 def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(list[type])

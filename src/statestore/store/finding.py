@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 from itertools import chain
 from typing import Any, cast
@@ -118,17 +120,19 @@ def _numbers_of(
     known by number and body, because numbers begin again where a session is stored anew.
     """
     by_key = {record.key: record.seq for record in found if record.key is not None}
-    new = [(record.seq, said_in(record.kind, record.body)) for record in found if (record.seq, record.body) not in had]
-    place = 0
+    new = [record for record in found if (record.seq, record.body) not in had]
+    places: dict[object, list[int]] = defaultdict(list)
+    for place, record in enumerate(new):
+        places[said_in(record.kind, record.body)].append(place)
+    first = 0
     numbers: list[int | None] = []
     for record in sent:
         number = by_key.get(record.key) if record.key is not None else None
         if number is None:
-            said = said_in(record.kind, record.body)
-            for later in range(place, len(new)):
-                if new[later][1] == said:
-                    number, place = new[later][0], later + 1
-                    break
+            alike = places.get(said_in(record.kind, record.body), [])
+            later = bisect_left(alike, first)
+            if later < len(alike):
+                number, first = new[alike[later]].seq, alike[later] + 1
         numbers.append(number)
     return numbers
 

@@ -17,7 +17,7 @@ from statestore.names import check_session_id
 from statestore.records import latest_moment
 from statestore.session import Session, session_of
 from statestore.store.committing import Committing
-from statestore.store.decoding import decoded_as
+from statestore.store.decoding import decoded_as, decoded_body_as
 from statestore.store.failures import not_found
 from statestore.store.logs import log
 from statestore.stored import Cursor, Records, SessionSummary, StoredSession
@@ -117,14 +117,21 @@ class SessionReader(Committing):
             return await self._readable_as(stored, type)
 
     async def _readable_as(self, stored: StoredSession, type: type[T]) -> list[tuple[int, T]]:
-        """The records that can be decoded, read one by one."""
+        """The records that can be decoded, one by one; read one by one, too, if some cannot even be told apart."""
         with understanding(stored.id):
             numbers = stored.records.numbering
+        try:
+            bodies = {record.seq: record.body for record in stored.records.in_order()}
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            bodies = {}
         found: list[tuple[int, T]] = []
         for seq in numbers.in_order():
             try:
-                one = await self._read(stored.id, after=seq - 1, before=seq + 1)
-                found += [] if one is None else decoded_as(one.records, type)
+                if seq in bodies:
+                    found.append((seq, decoded_body_as(bodies[seq], type)))
+                else:
+                    one = await self._read(stored.id, after=seq - 1, before=seq + 1)
+                    found += [] if one is None else decoded_as(one.records, type)
             except (msgspec.DecodeError, ValueError, RecursionError, CorruptSession) as error:
                 log().warning("session %s: record %d cannot be read, and is left out: %s", stored.id, seq, error)
         return found

@@ -7,7 +7,7 @@ deleted in one batch; where a batch is one item, it is put there first.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -30,9 +30,11 @@ from statestore.store.reading import session_from, understanding
 from statestore.store.recreating import creation
 from statestore.store.writing import SessionWriter
 from statestore.stored import StoredSession
-from statestore.trash import Trashed, is_over, packed, unpacked
+from statestore.trash import Trashed, is_over, may_be_of, packed, unpacked
 
 PAGE: Final = 500
+CHUNK: Final = 50
+"""How many sessions are removed from the trash at once."""
 
 
 class Discard(NamedTuple):
@@ -58,8 +60,7 @@ class SessionTrasher(SessionWriter):
 
     async def list_trash(self) -> list[Trashed]:
         """What can be restored, the last thrown away first."""
-        found = [trashed async for trashed in self._trash()]
-        return sorted(found, key=lambda trashed: (-trashed.deleted_ns, trashed.session.id))
+        return await self._trash([name async for name in self._everybodys_names()])
 
     async def restore_session(self, session_id: str) -> Session:
         """Get a session back out of the trash, all of it; of several with this id, the one thrown away last.
@@ -67,7 +68,8 @@ class SessionTrasher(SessionWriter):
         `SessionConflict` if a session has that id again, `SessionNotFound` if the trash has none.
         """
         check_session_id(session_id)
-        found = [trashed for trashed in await self.list_trash() if trashed.session.id == session_id]
+        names = [name async for name in self._everybodys_names() if may_be_of(name, session_id)]
+        found = [trashed for trashed in await self._trash(names) if trashed.session.id == session_id]
         if not found:
             raise SessionNotFound(f"there is no session {session_id} in the trash (any more)")
         document = await self._engine.get_document(TRASH, found[0].name, "bin")
@@ -98,18 +100,20 @@ class SessionTrasher(SessionWriter):
 
     async def empty_trash(self) -> int:
         """Remove everything from the trash, also what cannot be read any more; how many sessions there were."""
-        names = [name async for name in self._names()]
-        for name in names:
-            await self._make(_removal(name))
+        names = [name async for name in self._everybodys_names() if await self._is_ours(name)]
+        await self._remove(names)
         return len(names)
 
     async def _remove_what_is_over(self) -> None:
         """Remove what the trash need not keep any longer."""
         now = time.time_ns()
-        async for name in self._names():
+        names: list[str] = []
+        async for name in self._everybodys_names():
             if not is_over(name, now):
-                return  # they come in the order in which they go
-            await self._make(_removal(name))
+                break  # they come in the order in which they go
+            if await self._is_ours(name):
+                names.append(name)
+        await self._remove(names)
 
     async def _throw_away(self, discards: Sequence[Discard]) -> int:
         """Put sessions into the trash and delete them, those that nobody changed since; how many there were."""
@@ -148,27 +152,28 @@ class SessionTrasher(SessionWriter):
         for change in changes:
             await self._engine.commit([change])
 
-    async def _make(self, changes: Sequence[Change]) -> None:
-        """Make all changes together; one after the other where the engine cannot."""
-        if self._engine.atomic_scope == "store":
-            await self._engine.commit(changes)
-        else:
-            await self._one_by_one(changes)
+    async def _remove(self, names: Sequence[str]) -> None:
+        """Remove some from the trash, several at once; one after the other where the engine cannot."""
+        at_once = CHUNK if self._engine.atomic_scope == "store" else 1
+        for start in range(0, len(names), at_once):
+            changes = [change for name in names[start : start + at_once] for change in _removal(name)]
+            if at_once == 1:
+                await self._one_by_one(changes)
+            else:
+                await self._engine.commit(changes)
 
-    async def _trash(self) -> AsyncIterator[Trashed]:
-        """What is in the trash, of this owner, in the order in which it goes."""
-        async for name in self._everybodys_names():
-            trashed = await self._note(name)
-            if trashed is not None and self._owner in (None, trashed.session.user_id):
-                yield trashed
+    async def _trash(self, names: Iterable[str]) -> list[Trashed]:
+        """What these names in the trash stand for, of this owner, the last thrown away first."""
+        notes = [await self._note(name) for name in names]
+        found = [note for note in notes if note is not None and self._owner in (None, note.session.user_id)]
+        return sorted(found, key=lambda trashed: (-trashed.deleted_ns, trashed.session.id))
 
-    async def _names(self) -> AsyncIterator[str]:
-        """The names of what is in the trash, of this owner, whether it can be read or not."""
-        async for name in self._everybodys_names():
-            if self._owner is None or self._owner == await self._owner_of(name):
-                yield name
+    async def _is_ours(self, name: str) -> bool:
+        """Whether what has this name is of this owner, also if it cannot be restored any more."""
+        return self._owner is None or self._owner == await self._owner_of(name)
 
     async def _everybodys_names(self) -> AsyncIterator[str]:
+        """The names of all that is in the trash, in the order in which it goes."""
         query = DocumentQuery(TRASH, limit=PAGE)
         last = None
         while page := await self._engine.list_documents(query):
