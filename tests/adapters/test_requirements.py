@@ -82,11 +82,13 @@ def test_it_is_an_import_error_and_one_of_ours() -> None:
 
 def test_statestore_imports_no_framework_and_neither_does_reading_another_ones_items() -> None:
     script = """
-import sys
+import importlib, pkgutil, sys
 import statestore, statestore.adapters, statestore.adapters.handoff, statestore.adapters.conversations
-import statestore.adapters.openai_agents_items, statestore.adapters.langchain_items
-import statestore.adapters.llama_index_items
-print([name for name in ("agents", "openai", "langchain_core", "llama_index", "pydantic") if name in sys.modules])
+from statestore.adapters import dialects
+for module in pkgutil.iter_modules(dialects.__path__, dialects.__name__ + "."):
+    importlib.import_module(module.name)
+frameworks = ("agents", "openai", "langchain_core", "llama_index", "pydantic", "strands", "google", "agent_framework")
+print([name for name in (*frameworks, "claude_agent_sdk") if name in sys.modules])
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(SOURCE)}

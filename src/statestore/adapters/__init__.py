@@ -10,5 +10,6 @@ What all adapters share:
 - `access`: a store that was lent or opened from a URL, used from plain code and from event loops.
 - `items`: how a framework's item becomes a record, and comes back exactly.
 - `conversations`: a session's items: adding, reading, taking back, replacing.
+- `dialects`: what each framework's items say.
 - `handoff`: a session that one framework wrote, as the input of another.
 """

@@ -19,6 +19,7 @@ from statestore.host import step
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.beneath import stepped_store
 from statestore.store.plain import StateStore
+from statestore.store.sessions import AsyncSessions
 
 T = TypeVar("T")
 AnyStore = AsyncStateStore | StateStore
@@ -80,11 +81,15 @@ class Access:
 
     def close(self) -> None:
         """Close the store if it was opened here, from plain code."""
+        if self._is_ours and isinstance(self._store, AsyncStateStore) and _running_loop() is not None:
+            raise NotSupported("a plain close cannot wait for an AsyncStateStore here: await its asynchronous twin")
         store = self._taken_leave_of()
         if isinstance(store, StateStore):
             store.close()
-        elif store is not None and self._loop is not None:
+        elif store is not None and self._loop is not None and self._loop.is_running():
             asyncio.run_coroutine_threadsafe(store.close(), self._loop).result()
+        elif store is not None:
+            asyncio.run(store.close())
 
     def _taken_leave_of(self) -> AnyStore | None:
         """The store to close, if it is ours to close."""
@@ -126,7 +131,7 @@ class Access:
 
 
 class ClosesItsStore:
-    """An adapter for event loops, which is closed with what it opened: ``async with`` does it, too."""
+    """An adapter for event loops: ``await adapter.close()`` closes what it opened, and so does ``async with``."""
 
     _access: Access
 
@@ -141,6 +146,41 @@ class ClosesItsStore:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+
+class ClosesEitherWay:
+    """An adapter for plain code and event loops: `close` and `aclose` close what it opened, and so does either with."""
+
+    _access: Access
+
+    def close(self) -> None:
+        """Close the store, if it was opened here."""
+        self._access.close()
+
+    async def aclose(self) -> None:
+        """Close the store, if it was opened here."""
+        await self._access.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def sessions_of(store: AsyncStateStore, user_id: str | None) -> AsyncSessions:
+    """The sessions that an adapter may touch: everybody's, or a user's alone."""
+    return store if user_id is None else store.for_user(user_id)
 
 
 async def _in_a_thread(call: Callable[[], T]) -> T:

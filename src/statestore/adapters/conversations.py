@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, field
 
+from statestore.adapters.access import sessions_of
 from statestore.adapters.committing import committed
 from statestore.adapters.handoff import dialect_of, stored_items_for
 from statestore.adapters.identifiers import birth_metadata, stored_id
@@ -25,16 +26,17 @@ from statestore.records import Record, column_of, kind_of
 from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.sessions import AsyncSessions
+from statestore.store.writing import MAX_ATTEMPTS
 
 T = TypeVar("T")
 FRAMEWORK: Final = "framework"
 """The metadata key that tells which framework a session was made by."""
-ATTEMPTS: Final = 1000
 NOTHING: Final = UNSET
 """What is given back where there is no item, or no session: ``None`` might be one."""
 _NEWEST: Final = 8
 """How many records are looked at for the last item: it and what is told beside it."""
-_encode: Final = msgspec.json.Encoder().encode
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+"""Items are the same whatever the order of their fields."""
 
 
 class Conversation(Struct, frozen=True):
@@ -61,25 +63,46 @@ class Conversation(Struct, frozen=True):
     async def add(self, store: AsyncStateStore, records: Sequence[Record]) -> list[int]:
         """Append records, in one commit; the numbers they got."""
         sessions = self.sessions(store)
-        for _ in range(ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             with suppress(SessionNotFound):
                 return await sessions.append(self.id, *records)
             with suppress(SessionConflict):  # somebody was faster: theirs is the session
                 return await self.create(store, records)
-        raise SessionConflict(f"session {self.id} was made and deleted {ATTEMPTS} times meanwhile")
+        raise SessionConflict(f"session {self.id} was made and deleted {MAX_ATTEMPTS} times meanwhile")
 
     async def create(self, store: AsyncStateStore, records: Sequence[Record] = ()) -> list[int]:
         """Make the session, with its first records; the numbers they got. `SessionConflict` if it is there already."""
+        session = self.born()
+        extend(session, records)
+        await self._save_new(store, session)
+        return [entry.seq for entry in session.timeline if entry.seq is not None]
+
+    def born(self) -> Session:
+        """A new session for the conversation, which is not stored yet."""
         session = Session(self.user_id or "", self.id)
         session.metadata = dict(self.metadata)
-        extend(session, records)
+        return session
+
+    async def _save_new(self, store: AsyncStateStore, session: Session) -> None:
         try:
             await self.sessions(store).save_session(session)
         except WrongUser:
             if self.user_id is not None:
                 raise
             raise SessionConflict(f"session {self.id} exists already") from None
-        return [entry.seq for entry in session.timeline if entry.seq is not None]
+
+    async def put(self, store: AsyncStateStore, change: Callable[[Session], object]) -> None:
+        """Have the session changed, or else a new one, which is stored then; again if somebody came between."""
+        for _ in range(MAX_ATTEMPTS):
+            with suppress(SessionNotFound):
+                await self.sessions(store).update_session_with(self.id, change)
+                return
+            new = self.born()
+            change(new)
+            with suppress(SessionConflict):  # somebody was faster: theirs is the session
+                await self._save_new(store, new)
+                return
+        raise SessionConflict(f"session {self.id} was made and deleted {MAX_ATTEMPTS} times meanwhile")
 
     async def items(self, store: AsyncStateStore, last: int | None = None) -> list[Any]:
         """All items in order, or the last ones; none if there is no session. What others wrote is translated."""
@@ -127,7 +150,7 @@ class Conversation(Struct, frozen=True):
 
     async def take(self, store: AsyncStateStore) -> list[Any] | Any:
         """Remove the session, and give back the items that it had, all of them; `NOTHING` if there is none."""
-        for _ in range(ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             session = await self.sessions(store).load_session(self.id, last=0)
             if session is None:
                 return NOTHING
@@ -135,7 +158,7 @@ class Conversation(Struct, frozen=True):
             as_read = Requires(version=session.version, owner=self.user_id)
             if await committed(store, [DeleteSession(str(self.id), as_read)]) is not None:
                 return items
-        raise SessionConflict(f"session {self.id} changed {ATTEMPTS} times while it was being removed")
+        raise SessionConflict(f"session {self.id} changed {MAX_ATTEMPTS} times while it was being removed")
 
     async def edit(self, store: AsyncStateStore, change: Callable[[list[Any]], T]) -> T | Any:
         """Have the list of all items changed in place, and store it; again if somebody came between.
@@ -155,20 +178,11 @@ class Conversation(Struct, frozen=True):
 
     async def replace(self, store: AsyncStateStore, items: Sequence[Any]) -> None:
         """Hold exactly these items. Those that the session begins with already are not written again."""
+        await self.put(store, lambda session: self.hold(session, items))
 
-        def put(session: Session) -> bool:
-            self._hold(session, [entry.record for entry in session.timeline], items)
-            return True
-
-        for _ in range(ATTEMPTS):
-            if await self._update(store, put) is True:
-                return
-            try:
-                await self.create(store, self._records_for(items))
-            except SessionConflict:
-                continue  # somebody was faster: theirs is the session
-            return
-        raise SessionConflict(f"session {self.id} was made and deleted {ATTEMPTS} times meanwhile")
+    def hold(self, session: Session, items: Sequence[Any]) -> None:
+        """Have a session object hold exactly these items, and of its records those that stay the same."""
+        self._hold(session, [entry.record for entry in session.timeline], items)
 
     async def _update(self, store: AsyncStateStore, change: Callable[[Session], T], last: int | None = None) -> T | Any:
         given: list[T] = []
@@ -181,7 +195,6 @@ class Conversation(Struct, frozen=True):
         return given[-1]
 
     def _hold(self, session: Session, records: Sequence[Record], items: Sequence[Any]) -> None:
-        """Have a session object hold these items, and of its records those that stay the same."""
         kept = same = 0
         for record in records:
             if not is_aside(self.framework, record):
@@ -199,7 +212,7 @@ class Conversation(Struct, frozen=True):
 
     def sessions(self, store: AsyncStateStore) -> AsyncSessions:
         """The sessions that may be touched: everybody's, or the user's alone."""
-        return store if self.user_id is None else store.for_user(self.user_id)
+        return sessions_of(store, self.user_id)
 
 
 def extend(session: Session, records: Sequence[Record]) -> None:

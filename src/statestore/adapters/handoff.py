@@ -3,9 +3,9 @@
 Text always carries over, tool calls and their results where both frameworks have them. What only the framework that
 wrote it understands (reasoning, images) stays in the session and is left out of the copy.
 
-An adapter joins in with a module ``statestore.adapters.<framework>_items`` that offers a `Dialect` as ``DIALECT``;
-that module imports no framework. A record that no framework wrote counts as well: messages and responses by their text,
-events ``tool_call`` and ``tool_result`` if their data have the fields of `ToolCall` and `ToolResult`.
+An adapter joins in with a `Dialect`, in a module of `statestore.adapters.dialects`. A record that no framework wrote
+counts as well: messages and responses by their text, events ``tool_call`` and ``tool_result`` if their data have the
+fields of `ToolCall` and `ToolResult`.
 """
 
 from __future__ import annotations
@@ -115,5 +115,5 @@ def dialect_of(framework: str) -> Dialect:
 @cache
 def _module_of(framework: str) -> str | None:
     """Where a framework's dialect is, if it has one."""
-    module = f"statestore.adapters.{framework.replace('-', '_')}_items"
+    module = f"statestore.adapters.dialects.{framework.replace('-', '_')}"
     return module if framework in REQUIREMENTS and find_spec(module) is not None else None

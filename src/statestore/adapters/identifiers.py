@@ -16,7 +16,8 @@ from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
-from statestore.errors import InvalidName
+from statestore.errors import InvalidName, InvalidValue
+from statestore.jsontext import check_label
 from statestore.names import MAX_PART_BYTES, SUFFIXES, SessionId, check_category, check_name
 
 ORIGINAL_ID: Final = "original_id"
@@ -72,6 +73,14 @@ def stored_name(text: str) -> str:
 def original_name(name: str) -> str:
     """The text behind a name from `stored_name`; other names, and shortened ones, are their own."""
     return _decoded(name) if _is_encoded(name) else name
+
+
+def label_of(text: str) -> str:
+    """The user or the project for any text: as it is, unless listings could not hold it."""
+    try:
+        return check_label(text, "an id")
+    except InvalidValue:
+        return stored_name(text)
 
 
 def stored_category(*parts: str) -> str:

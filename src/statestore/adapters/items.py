@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
@@ -25,7 +26,9 @@ from msgspec.structs import force_setattr
 from statestore.errors import InvalidValue
 from statestore.jsontext import MAX_DEPTH, json_text
 from statestore.records import AGENT, USER, AgentResponse, Event, Record, UserMessage, body_of, with_fields
+from statestore.store.logs import log
 
+T = TypeVar("T")
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 _LONG_NUMBER: Final = re.compile(rb"\d{19}")
@@ -122,6 +125,17 @@ def carrier_of(framework: str) -> type[Carrier]:
         gc=False,
     )
     return cast("type[Carrier]", made)
+
+
+def readable(items: Iterable[Any], read: Callable[[Any], T], framework: str) -> list[T]:
+    """Stored items as the framework's own objects. One that its version cannot read is left out, with a warning."""
+    found: list[T] = []
+    for item in items:
+        try:
+            found.append(read(item))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            log().warning("a message that %s cannot read is left out: %s: %.200s", framework, error, item)
+    return found
 
 
 def item_in(framework: str, record: Record) -> Any:

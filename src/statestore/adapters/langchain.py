@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from logging import getLogger
 from typing import Any
 
-from statestore.adapters.access import Access, Target
+from statestore.adapters.access import Access, ClosesEitherWay, Target
 from statestore.adapters.conversations import Conversation
-from statestore.adapters.langchain_items import NAME, records_of
+from statestore.adapters.dialects.langchain import NAME, records_of
+from statestore.adapters.items import readable
 from statestore.adapters.requirements import check_version, unavailable
 from statestore.records import Record
 
@@ -22,7 +22,7 @@ check_version("langchain")
 __all__ = ["StateStoreChatMessageHistory"]
 
 
-class StateStoreChatMessageHistory(BaseChatMessageHistory):
+class StateStoreChatMessageHistory(ClosesEitherWay, BaseChatMessageHistory):
     """The messages of one conversation, kept in a statestore.
 
     ``store`` is an open `StateStore` or `AsyncStateStore`, or a URL or path: then it is opened on first use, and
@@ -72,30 +72,11 @@ class StateStoreChatMessageHistory(BaseChatMessageHistory):
         """Remove the session with all its messages."""
         await self._access.run(self._conversation.clear)
 
-    def close(self) -> None:
-        """Close the store, if it was opened here."""
-        self._access.close()
-
-    async def aclose(self) -> None:
-        """Close the store, if it was opened here."""
-        await self._access.aclose()
-
 
 def _records(messages: Sequence[BaseMessage]) -> list[Record]:
     return [record for message in messages for record in records_of(message_to_dict(message))]
 
 
 def messages_from(items: list[Any]) -> list[BaseMessage]:
-    """Stored items as messages. One that this version of LangChain does not know is left out, with a warning."""
-    try:
-        return messages_from_dict(items)
-    except (ValueError, TypeError, KeyError):
-        return [message for item in items for message in _message_from(item)]
-
-
-def _message_from(item: Any) -> list[BaseMessage]:
-    try:
-        return messages_from_dict([item])
-    except (ValueError, TypeError, KeyError) as error:
-        getLogger("statestore").warning("a message that LangChain cannot read is left out: %s: %.200s", error, item)
-        return []
+    """Stored items as messages, those that this version of LangChain knows."""
+    return readable(items, lambda item: messages_from_dict([item])[0], "LangChain")

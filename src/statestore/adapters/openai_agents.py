@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from statestore.adapters.access import Access, ClosesItsStore, Target
 from statestore.adapters.conversations import NOTHING, Conversation
-from statestore.adapters.openai_agents_items import NAME, record_of
+from statestore.adapters.dialects.openai_agents import NAME, record_of
 from statestore.adapters.requirements import check_version, unavailable
 
 try:

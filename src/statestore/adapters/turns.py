@@ -56,6 +56,16 @@ class ToolResult(Struct, frozen=True, tag=True):
 Turn = Said | ToolCall | ToolResult
 
 
+def call_shown(called: Any, name: Any, arguments: Any) -> dict[str, Any]:
+    """What an aside shows of a tool call: the fields of a `ToolCall`, the arguments as the framework has them."""
+    return {"id": str(called or ""), "name": str(name or ""), "arguments": arguments}
+
+
+def result_shown(called: Any, output: str) -> dict[str, Any]:
+    """What an aside shows of what a tool gave back: the fields of a `ToolResult`."""
+    return {"id": str(called or ""), "output": output}
+
+
 class Message(Struct):
     """A text with the tool calls that followed it: how frameworks see them whose messages hold both."""
 
@@ -81,11 +91,7 @@ def messages_in(turns: Iterable[Turn]) -> list[Message | ToolResult]:
 
 
 class Dialect(Struct, frozen=True):
-    """How a framework's stored items are read and written, as plain data; one for each adapter.
-
-    An adapter offers it as ``DIALECT`` in ``statestore.adapters.<framework>_items``, a module that needs no framework
-    to be imported: a session can be read where the framework that wrote it is not installed.
-    """
+    """How a framework's stored items are read and written, as plain data: see `statestore.adapters.dialects`."""
 
     read: Callable[[Any], Sequence[Turn]]
     """The turns in a stored item; none for what has no counterpart."""

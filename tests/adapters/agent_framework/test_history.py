@@ -20,8 +20,8 @@ from adapters.reading import assert_readable
 from adapters.running import loaded, output_of
 from statestore import AgentResponse, AsyncStateStore, InvalidValue, StateStore, StoreClosed, UserMessage, WrongUser
 from statestore.adapters.agent_framework import StateStoreHistoryProvider
-from statestore.adapters.agent_framework_items import DIALECT
 from statestore.adapters.conversations import Conversation
+from statestore.adapters.dialects.agent_framework import DIALECT
 from statestore.adapters.handoff import dialect_of, messages_for, turns_in
 from statestore.adapters.turns import Said, ToolCall, ToolResult
 

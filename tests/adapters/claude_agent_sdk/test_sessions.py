@@ -28,7 +28,8 @@ from statestore import (
     WrongUser,
 )
 from statestore.adapters.claude_agent_sdk import StateStoreSessions
-from statestore.adapters.claude_agent_sdk_items import records_of
+from statestore.adapters.claude_agent_sdk.summaries import SUMMARY
+from statestore.adapters.dialects.claude_agent_sdk import records_of
 from statestore.adapters.handoff import messages_for, turns_in
 from statestore.adapters.turns import Said, ToolCall, ToolResult
 from statestore.records import kind_of
@@ -158,8 +159,7 @@ def test_a_summary_reads_only_what_is_new_and_is_right_after_a_rewind(sqlite_url
             await store.rewind_session(TRIP, to=1)
             await sessions.append(MAIN, [{"type": "custom-title", "customTitle": "three"}])
             assert await told() == await folded()
-            for category in await store.list_categories():
-                await store.delete_category(category)
+            await store.update_session_with(TRIP, lambda session: session.set_metadata(SUMMARY, None))
             assert await told() == await folded()
 
     asyncio.run(scene())
@@ -171,10 +171,69 @@ def test_a_summary_that_cannot_be_read_is_made_anew(sqlite_url: str) -> None:
             sessions = StateStoreSessions(store)
             await sessions.append(MAIN, [QUESTION])
             first = await sessions.list_session_summaries(MAIN["project_key"])
-            (category,) = await store.list_categories()
-            (name,) = await store.list_category(category)
-            await store.save_json(category, name, {"layout": "of tomorrow"})
-            assert await sessions.list_session_summaries(MAIN["project_key"]) == first
+            for kept in ("of tomorrow", ["", 0], None):
+                await store.update_session_with(TRIP, lambda session, kept=kept: session.set_metadata(SUMMARY, kept))
+                (again,) = await StateStoreSessions(store).list_session_summaries(MAIN["project_key"])
+                assert again["data"] == first[0]["data"]
+
+    asyncio.run(scene())
+
+
+def test_another_process_need_not_read_a_transcript_to_summarize_it(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        async with AsyncStateStore.open(store_url) as store:
+            for number in range(70):
+                key: Any = {**MAIN, "session_id": str(number)}
+                await StateStoreSessions(store).append(key, ENTRIES)
+            first = await StateStoreSessions(store).list_session_summaries(MAIN["project_key"])
+
+            async def reading(*_: Any, **__: Any) -> Any:
+                raise AssertionError("a transcript is read")
+
+            monkeypatch.setattr(store, "timeline_as", reading)
+            again = await StateStoreSessions(store).list_session_summaries(MAIN["project_key"])
+            assert again == first
+            assert len(again) == 70
+
+    asyncio.run(scene())
+
+
+def test_a_listing_changes_nothing_that_others_see(store_url: str) -> None:
+    async def scene() -> None:
+        async with AsyncStateStore.open(store_url) as store:
+            sessions = StateStoreSessions(store)
+            await sessions.append(MAIN, ENTRIES)
+            before = await sessions.list_sessions(MAIN["project_key"])
+            loaded = await store.load_session(TRIP)
+            assert loaded is not None
+            loaded.add_user_message("And back?")
+            (summary,) = await sessions.list_session_summaries(MAIN["project_key"])
+            assert [{"session_id": summary["session_id"], "mtime": summary["mtime"]}] == before
+            assert await sessions.list_sessions(MAIN["project_key"]) == before
+            await store.save_session(loaded)
+            summary["data"].clear()
+            (again,) = await sessions.list_session_summaries(MAIN["project_key"])
+            assert again["data"]["first_prompt"] == "Which ferry arrives before noon?"
+
+    asyncio.run(scene())
+
+
+def test_what_was_said_is_kept_in_its_session_alone(store_url: str) -> None:
+    async def scene() -> None:
+        async with AsyncStateStore.open(store_url) as store:
+            sessions = StateStoreSessions(store, user_id="alice")
+            for number in range(3):
+                key: Any = {**MAIN, "session_id": str(number)}
+                await sessions.append(key, ENTRIES)
+            assert len(await sessions.list_session_summaries(MAIN["project_key"])) == 3
+            assert await store.list_categories() == []
+            await store.delete_session("0:-home-alice-island")
+            assert len(await sessions.list_session_summaries(MAIN["project_key"])) == 2
+            await store.erase_user("alice")
+            assert await store.count_sessions() == 0
+            assert await store.list_categories() == []
 
     asyncio.run(scene())
 
@@ -320,7 +379,7 @@ def test_text_and_tool_calls_are_handed_over_both_ways(sqlite_url: str) -> None:
         ]
         assert messages_for("claude-agent-sdk", session) == ENTRIES
         assert messages_for("openai-agents", session)[0]["content"] == "Which ferry arrives before noon?"
-        from statestore.adapters.claude_agent_sdk_items import DIALECT
+        from statestore.adapters.dialects.claude_agent_sdk import DIALECT
 
         written = DIALECT.write(turns)
         assert [turn for entry in written for turn in DIALECT.read(entry)] == turns

@@ -13,8 +13,8 @@ from adapters.google_adk.events import QUESTION, TRIP, changing, conversation, e
 from adapters.reading import statestore
 from adapters.running import output_of
 from statestore import AsyncStateStore, Session
+from statestore.adapters.dialects.google_adk import DIALECT, records_of
 from statestore.adapters.google_adk import StateStoreSessionService
-from statestore.adapters.google_adk_items import DIALECT, records_of
 from statestore.adapters.handoff import messages_for, turns_in
 from statestore.adapters.turns import Said, ToolCall, ToolResult
 from statestore.records import kind_of
@@ -61,7 +61,7 @@ def test_another_framework_gets_text_and_tools(sqlite_url: str) -> None:
 
 
 def test_adk_gets_what_another_framework_wrote() -> None:
-    from statestore.adapters.openai_agents_items import DIALECT as OTHER
+    from statestore.adapters.dialects.openai_agents import DIALECT as OTHER
 
     session = Session("alice", "trip")
     for record in (record for item in OTHER.write(TURNS) for record in OTHER.records(item)):

@@ -221,7 +221,7 @@ def test_an_interrupted_graph_is_resumed(saver: Saver) -> None:
 
 
 def test_a_graph_that_failed_goes_on_where_it_failed(saver: Saver) -> None:
-    state = TypedDict("state", {"done": Annotated[list[str], operator.add]})  # type: ignore[misc]  # noqa: UP013
+    state = TypedDict("state", {"done": Annotated[list[str], operator.add]})  # noqa: UP013
     fails = [True]
     builder = StateGraph(state)
 
@@ -261,7 +261,7 @@ def test_a_subgraph_has_checkpoints_of_its_own(saver: Saver) -> None:
 
 
 def test_a_list_of_anything_grows(saver: Saver) -> None:
-    state = TypedDict("state", {"seen": Annotated[list[Any], operator.add]})  # type: ignore[misc]  # noqa: UP013
+    state = TypedDict("state", {"seen": Annotated[list[Any], operator.add]})  # noqa: UP013
     builder = StateGraph(state)
     builder.add_node("node", lambda _: {"seen": [{"at": datetime(2026, 1, 1, tzinfo=UTC)}, 1, True]})
     builder.add_edge(START, "node")

@@ -214,7 +214,7 @@ def test_a_message_that_waits_for_its_id_is_in_the_session_once(
 
 
 def test_what_is_said_twice_without_an_id_is_in_the_session_twice(our_saver: StateStoreSaver) -> None:
-    state = TypedDict("state", {"messages": Annotated[list[AnyMessage], operator.add]})  # type: ignore[misc]  # noqa: UP013
+    state = TypedDict("state", {"messages": Annotated[list[AnyMessage], operator.add]})  # noqa: UP013
     builder = StateGraph(state)
     builder.add_node("agent", lambda _: {"messages": [AIMessage("Yes.")]})
     builder.add_edge(START, "agent")

@@ -21,9 +21,9 @@ from adapters.pydantic_ai.writers import write_messages
 from adapters.reading import assert_readable, statestore
 from adapters.running import output_of
 from statestore import AsyncStateStore, Session, StateStore, StoreClosed
+from statestore.adapters.dialects.pydantic_ai import DIALECT, records_of
 from statestore.adapters.handoff import messages_for, turns_in
 from statestore.adapters.pydantic_ai import StateStoreConversations
-from statestore.adapters.pydantic_ai_items import DIALECT, records_of
 from statestore.adapters.turns import Said, ToolCall, ToolResult
 from statestore.records import kind_of
 
@@ -315,7 +315,7 @@ def test_a_conversation_is_told_in_turns_and_comes_back_exactly(sqlite_url: str)
 
 
 def test_what_another_framework_wrote_becomes_messages() -> None:
-    from statestore.adapters.openai_agents_items import DIALECT as OTHER
+    from statestore.adapters.dialects.openai_agents import DIALECT as OTHER
 
     session = Session("alice", "trip")
     for record in (record for item in OTHER.write(TURNS) for record in OTHER.records(item)):

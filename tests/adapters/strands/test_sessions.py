@@ -21,9 +21,9 @@ from adapters.running import loaded, output_of
 from adapters.strands.test_repository import ANSWER, CALL, MESSAGES, QUESTION, RESULT, UNKNOWN, add
 from adapters.strands.writers import SESSION, write_messages
 from statestore import AgentResponse, InvalidValue, StateStore, UserMessage, WrongUser
+from statestore.adapters.dialects.strands import DIALECT
 from statestore.adapters.handoff import messages_for, turns_in
 from statestore.adapters.strands import StateStoreRepository, StateStoreSessionManager, StateStoreStorage
-from statestore.adapters.strands_items import DIALECT
 from statestore.adapters.turns import Said, ToolCall, ToolResult
 
 

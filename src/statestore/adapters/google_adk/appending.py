@@ -32,10 +32,10 @@ from statestore.jsontext import json_text
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.beneath import engine_of
 from statestore.store.reading import understanding
+from statestore.store.writing import MAX_ATTEMPTS
 from statestore.stored import StoredSession
 
 StaleWhen = Literal["superseded", "overwriting"]
-ATTEMPTS: Final = 1000
 STATE: Final = "state"
 """The metadata key that holds a session's own state."""
 _NEWEST: Final = 16
@@ -74,7 +74,7 @@ class Appending:
             outcomes = await committed(store, [self._change(seen.version)])
             if outcomes is not None:
                 return self._after(seen, outcomes[0])
-        for _ in range(ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             stored = await engine_of(store).read_session(
                 self._place.id, after=seen.number if seen else None, last=None if seen else _NEWEST
             )
@@ -89,7 +89,7 @@ class Appending:
             outcome, shared = await self._stored_on(store, stored, base)
             if outcome is not None:
                 return self._after(base, outcome, shared)
-        raise SessionConflict(f"session {self._place.id} changed {ATTEMPTS} times while an event was appended")
+        raise SessionConflict(f"session {self._place.id} changed {MAX_ATTEMPTS} times while an event was appended")
 
     # -- Is it there already?
 

@@ -13,8 +13,8 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from statestore.adapters.dialects.google_adk import DIALECT, NAME, records_of
 from statestore.adapters.google_adk.moments import text_of_seconds
-from statestore.adapters.google_adk_items import DIALECT, NAME, records_of
 from statestore.adapters.handoff import turns_of
 from statestore.engine import NewRecord
 from statestore.labels import opening_of

@@ -24,7 +24,6 @@ from statestore.adapters.google_adk.places import (
     Place,
     StatePlace,
     app_state,
-    label_of,
     place_of,
     user_state,
     users_category,
@@ -32,7 +31,7 @@ from statestore.adapters.google_adk.places import (
 from statestore.adapters.google_adk.scopes import Scopes
 from statestore.adapters.google_adk.seen import Seen, made_session, marker_of, seen_in
 from statestore.adapters.google_adk.shared import Shared, SharedPair, read_shared
-from statestore.adapters.identifiers import ORIGINAL_ID
+from statestore.adapters.identifiers import ORIGINAL_ID, label_of
 from statestore.errors import CorruptData
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.beneath import engine_of

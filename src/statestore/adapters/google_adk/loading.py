@@ -11,19 +11,21 @@ from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.session import Session
 
-from statestore.adapters.google_adk.appending import ATTEMPTS, STATE, state_in
+from statestore.adapters.google_adk.appending import STATE, state_in
 from statestore.adapters.google_adk.events import FOREIGN, Carried, Texts, events_in, outline_of, texts_of
 from statestore.adapters.google_adk.moments import text_of_seconds
-from statestore.adapters.google_adk.places import Place, label_of
+from statestore.adapters.google_adk.places import Place
 from statestore.adapters.google_adk.scopes import Scopes, json_scopes_of
 from statestore.adapters.google_adk.seen import made_session, marker_of, seen_in
 from statestore.adapters.google_adk.shared import change_shared, read_both, read_shared
+from statestore.adapters.identifiers import label_of
 from statestore.engine import Change, ChangeSession, NewSession, PreconditionFailed, Requires
 from statestore.errors import SessionConflict
 from statestore.jsontext import json_text
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.beneath import engine_of
 from statestore.store.decoding import decoded_as
+from statestore.store.writing import MAX_ATTEMPTS
 from statestore.stored import StoredSession
 
 _MORE: Final = 2
@@ -45,7 +47,7 @@ async def create(store: AsyncStateStore, place: Place, state: Mapping[str, Any])
     )
     shared = [one for one in ((place.app_state, given.app), (place.user_state, given.user)) if one[1]]
     is_one_commit = engine_of(store).atomic_scope == "store"
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         changes: list[Change] = [change]
         if is_one_commit:
             for where, delta in shared:
@@ -62,7 +64,7 @@ async def create(store: AsyncStateStore, place: Place, state: Mapping[str, Any])
         made = await load(store, place)
         if made is not None:
             return made
-    raise SessionConflict(f"session {place.id} could not be made: what it shares changed {ATTEMPTS} times")
+    raise SessionConflict(f"session {place.id} could not be made: what it shares changed {MAX_ATTEMPTS} times")
 
 
 async def load(store: AsyncStateStore, place: Place, config: GetSessionConfig | None = None) -> Session | None:

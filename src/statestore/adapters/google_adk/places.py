@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from statestore.adapters.conversations import FRAMEWORK
-from statestore.adapters.google_adk_items import NAME
+from statestore.adapters.dialects.google_adk import NAME
 from statestore.adapters.identifiers import (
     birth_metadata,
     id_parts,
@@ -17,8 +17,7 @@ from statestore.adapters.identifiers import (
     stored_id,
     stored_name,
 )
-from statestore.errors import InvalidName, InvalidValue
-from statestore.jsontext import check_label
+from statestore.errors import InvalidName
 
 _STATE: Final = "state"
 _USERS: Final = "users"
@@ -85,11 +84,3 @@ def user_state(app_name: str, user_id: str) -> StatePlace:
 def users_category(app_name: str) -> str:
     """The category that holds the states of all users of an app."""
     return stored_category(NAME, app_name, _USERS)
-
-
-def label_of(text: str) -> str:
-    """An app's name as a project, a user's id as a user: as it is, unless listings could not hold it."""
-    try:
-        return check_label(text, "an id")
-    except InvalidValue:
-        return stored_name(text)

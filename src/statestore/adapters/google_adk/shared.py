@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -23,8 +23,7 @@ from statestore.engine import PutDocument
 from statestore.errors import DocumentConflict
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.documents import put_json
-
-ATTEMPTS: Final = 1000
+from statestore.store.writing import MAX_ATTEMPTS
 
 
 class Shared(Struct, omit_defaults=True):
@@ -68,7 +67,7 @@ async def change_shared(
     store: AsyncStateStore, place: StatePlace, change: Callable[[dict[str, Any]], object]
 ) -> dict[str, Any]:
     """Read a state, have it changed in place, and store it; again if somebody came between. The state then."""
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         held = await read_shared(store, place)
         state = deepcopy(held.content.state)
         change(state)
@@ -80,7 +79,7 @@ async def change_shared(
         with suppress(DocumentConflict):
             await store.save_json(place.category, place.name, content, if_version=held.version)
             return content.state
-    raise DocumentConflict(f"{place.category}/{place.name} changed {ATTEMPTS} times while it was being updated")
+    raise DocumentConflict(f"{place.category}/{place.name} changed {MAX_ATTEMPTS} times while it was being updated")
 
 
 def _differ(one: dict[str, Any], other: dict[str, Any], key: str) -> bool:

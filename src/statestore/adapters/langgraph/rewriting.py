@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from langgraph.checkpoint.base import CheckpointMetadata
 from msgspec import UNSET
@@ -37,10 +37,10 @@ from statestore.jsontext import joined_members, members
 from statestore.labels import opening_of
 from statestore.records import USER, UserMessage, decode_body
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.writing import MAX_ATTEMPTS
 from statestore.stored import StoredRecord, StoredSession
 from statestore.timestamps import nanoseconds
 
-_ATTEMPTS: Final = 1000
 Chosen = Callable[[View], Iterable[Key]]
 """Which checkpoints of a thread stay, decided on everything there is."""
 
@@ -48,7 +48,7 @@ Chosen = Callable[[View], Iterable[Key]]
 async def keep_only(store: AsyncStateStore, thread: Thread, chosen: Chosen) -> None:
     """Remove all checkpoints of a thread but the chosen ones; the session goes if none is left."""
     async with thread.turn(store):
-        for _ in range(_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             thread.forget()
             stored = await thread.session.read(store)
             if stored is None:
@@ -69,7 +69,7 @@ async def keep_only(store: AsyncStateStore, thread: Thread, chosen: Chosen) -> N
             thread.forget()
             if outcome is not None:
                 return
-    raise SessionConflict(f"thread {thread.session.thread_id} changed {_ATTEMPTS} times while it was pruned")
+    raise SessionConflict(f"thread {thread.session.thread_id} changed {MAX_ATTEMPTS} times while it was pruned")
 
 
 def _is_all_ours(stored: StoredSession) -> bool:

@@ -20,7 +20,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from statestore.adapters.access import Access, Target
+from statestore.adapters.access import Access, ClosesEitherWay, Target, sessions_of
 from statestore.adapters.langgraph.getting import Getter, config_of
 from statestore.adapters.langgraph.listing import Lister
 from statestore.adapters.langgraph.putting import Putter
@@ -40,7 +40,7 @@ _THREADS: Final = 64
 """How many threads a saver remembers what it knows of."""
 
 
-class StateStoreSaver(BaseCheckpointSaver[Any]):
+class StateStoreSaver(ClosesEitherWay, BaseCheckpointSaver[Any]):
     """Keeps LangGraph's checkpoints in a state store: ``graph = builder.compile(checkpointer=StateStoreSaver(store))``.
 
     ``store`` is an open `StateStore` or `AsyncStateStore`, or a URL to open one; what is opened here is closed by
@@ -206,7 +206,7 @@ class StateStoreSaver(BaseCheckpointSaver[Any]):
 
     async def _delete(self, store: AsyncStateStore, thread_id: str) -> None:
         thread = self._thread(thread_id)
-        sessions = store if self._user_id is None else store.for_user(self._user_id)
+        sessions = sessions_of(store, self._user_id)
         async with thread.turn(store):
             await sessions.delete_session(thread.session.id)
             thread.forget()
@@ -259,7 +259,7 @@ class StateStoreSaver(BaseCheckpointSaver[Any]):
             else:
                 await keep_only(store, self._thread(thread_id), partial(heads, self._getter().metadata_of))
 
-    # -- Versions, and the store's life
+    # -- Versions
 
     def get_next_version(self, current: Any, channel: None) -> Any:
         """The next version of a channel: a whole number. A value belongs to a checkpoint, so branches may share one."""
@@ -267,26 +267,6 @@ class StateStoreSaver(BaseCheckpointSaver[Any]):
             number, point, _ = current.partition(".")
             return f"{int(number) + 1:0{len(number)}}{point}{'0' if point else ''}"
         return 1 if current is None else int(current) + 1
-
-    def close(self) -> None:
-        """Close the store if it was opened here."""
-        self._access.close()
-
-    async def aclose(self) -> None:
-        """Close the store if it was opened here."""
-        await self._access.aclose()
-
-    def __enter__(self) -> StateStoreSaver:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> StateStoreSaver:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     # -- What a call needs; made anew for each, because a clone of the saver may have another serializer
 

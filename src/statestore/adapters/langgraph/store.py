@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import Any
 
 from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig, ensure_embeddings
 
-from statestore.adapters.access import Access, Target
+from statestore.adapters.access import Access, ClosesEitherWay, Target
 from statestore.adapters.langgraph.memories import Shelf
 from statestore.adapters.langgraph.memory_ops import MemoryBatch
 from statestore.errors import InvalidValue
 from statestore.store.logs import log
 
 
-class StateStoreStore(BaseStore):
+class StateStoreStore(ClosesEitherWay, BaseStore):
     """Keeps LangGraph's long-term memory: ``graph = builder.compile(store=StateStoreStore(store))``.
 
     ``store`` is an open `StateStore` or `AsyncStateStore`, or a URL to open one; what is opened here is closed by
@@ -114,15 +113,3 @@ class StateStoreStore(BaseStore):
         """Stop sweeping, and close the store if it was opened here."""
         self._enough.set()
         await self._access.aclose()
-
-    def __enter__(self) -> StateStoreStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> StateStoreStore:
-        return self
-
-    async def __aexit__(self, *_: Any) -> None:
-        await self.aclose()

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any
 
 from statestore.adapters.langgraph.ahead import Ahead
 from statestore.adapters.langgraph.noted import Key
@@ -17,9 +17,9 @@ from statestore.engine import NewRecord
 from statestore.errors import CorruptSession, SessionConflict
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.beneath import engine_of
+from statestore.store.writing import MAX_ATTEMPTS
 from statestore.timestamps import now_text
 
-_ATTEMPTS: Final = 1000
 Build = Callable[[AsyncStateStore, Ahead], Coroutine[Any, Any, list[NewRecord]]]
 
 
@@ -83,13 +83,13 @@ class Thread(ReadThread):
             if self.view.created is None:
                 await self.refresh(store)
             first = self.view.next_seq
-            for _ in range(_ATTEMPTS):
+            for _ in range(MAX_ATTEMPTS):
                 if await self._is_stored(store, jobs):
                     break
                 await self.refresh(store)
             else:
                 raise SessionConflict(
-                    f"thread {self.session.thread_id} changed {_ATTEMPTS} times while it was written to"
+                    f"thread {self.session.thread_id} changed {MAX_ATTEMPTS} times while it was written to"
                 )
         except BaseException:
             self.forget()  # what became of it is not known

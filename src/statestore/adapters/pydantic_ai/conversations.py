@@ -10,12 +10,12 @@ from msgspec import Struct
 from pydantic_ai.conversation_store import ConversationEntry, ConversationRecord, ConversationStore
 
 from statestore.adapters.access import Access, ClosesItsStore, Target
-from statestore.adapters.identifiers import stored_id
+from statestore.adapters.identifiers import label_of, stored_id
 from statestore.adapters.pydantic_ai.deleting import delete
 from statestore.adapters.pydantic_ai.finding import Finder
 from statestore.adapters.pydantic_ai.histories import history
 from statestore.adapters.pydantic_ai.kept import Kept, held_in, record_in
-from statestore.adapters.pydantic_ai.writing import Writing, label_of
+from statestore.adapters.pydantic_ai.writing import Writing
 from statestore.errors import CorruptData
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.beneath import engine_of

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from pydantic_ai.conversation_store import ConversationConflict
 
 from statestore.adapters.committing import committed
+from statestore.adapters.dialects.pydantic_ai import NAME
 from statestore.adapters.identifiers import stored_id
 from statestore.adapters.pydantic_ai.entries import entries_in
 from statestore.adapters.pydantic_ai.finding import Finder
 from statestore.adapters.pydantic_ai.kept import FORKS, Held, held_in
-from statestore.adapters.pydantic_ai_items import NAME
 from statestore.engine import Change, ChangeSession, DeleteSession, Requires
 from statestore.errors import SessionConflict
 from statestore.jsontext import json_text
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.beneath import engine_of
+from statestore.store.writing import MAX_ATTEMPTS
 from statestore.stored import StoredSession
 from statestore.timestamps import now_text
-
-ATTEMPTS: Final = 1000
 
 
 async def delete(store: AsyncStateStore, finder: Finder, conversation_id: str, expected_revision: str) -> None:
     """Remove a conversation at a revision; ``ConversationConflict`` if there is none."""
     session_id = str(stored_id(conversation_id))
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         stored = await engine_of(store).read_session(session_id)
         held = Held() if stored is None else held_in(stored)
         if stored is None or held.kept is None or held.kept.revision != expected_revision:
             raise ConversationConflict(conversation_id)
         if await _is_gone(store, finder, stored, await _needing(store, stored)):
             return
-    raise SessionConflict(f"conversation {session_id} changed {ATTEMPTS} times while it was being deleted")
+    raise SessionConflict(f"conversation {session_id} changed {MAX_ATTEMPTS} times while it was being deleted")
 
 
 async def _needing(store: AsyncStateStore, stored: StoredSession) -> list[str]:
@@ -82,7 +79,7 @@ async def _is_gone(store: AsyncStateStore, finder: Finder, stored: StoredSession
 
 async def _release(store: AsyncStateStore, finder: Finder, session_id: str, fork: str) -> None:
     """A fork is gone: remove what was kept only for it."""
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         stored = await engine_of(store).read_session(session_id)
         held = Held() if stored is None else held_in(stored)
         if stored is None or fork not in held.forks:

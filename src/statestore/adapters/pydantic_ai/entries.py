@@ -11,8 +11,8 @@ from pydantic_ai.conversation_store import ConversationEntry
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_core import from_json
 
+from statestore.adapters.dialects.pydantic_ai import NAME, records_of
 from statestore.adapters.items import aside
-from statestore.adapters.pydantic_ai_items import NAME, records_of
 from statestore.engine import NewRecord
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.decoding import decoded_as

@@ -14,8 +14,8 @@ from pydantic import TypeAdapter
 from pydantic_ai.conversation_store import ConversationRecord
 
 from statestore.adapters.conversations import FRAMEWORK
+from statestore.adapters.dialects.pydantic_ai import NAME
 from statestore.adapters.identifiers import birth_metadata
-from statestore.adapters.pydantic_ai_items import NAME
 from statestore.jsontext import json_text
 from statestore.store.reading import understanding
 from statestore.stored import StoredSession

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from pydantic_ai.conversation_store import ConversationConflict, ConversationEntry, ConversationRecord
 
 from statestore.adapters.committing import committed
-from statestore.adapters.identifiers import stored_id, stored_name
+from statestore.adapters.identifiers import label_of, stored_id
 from statestore.adapters.pydantic_ai.entries import branch_record, records_for
 from statestore.adapters.pydantic_ai.finding import Finder
 from statestore.adapters.pydantic_ai.kept import FORKS, Held, Kept, birth_metadata_for, held_in, metadata_for
 from statestore.engine import Change, ChangeSession, NewRecord, NewSession, Requires
-from statestore.errors import InvalidValue, SessionConflict
-from statestore.jsontext import check_label, json_text
+from statestore.errors import SessionConflict
+from statestore.jsontext import json_text
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.beneath import engine_of
+from statestore.store.writing import MAX_ATTEMPTS
 from statestore.stored import StoredSession
 from statestore.timestamps import now_text, text_of
-
-ATTEMPTS: Final = 1000
 
 
 class Writing:
@@ -35,7 +33,7 @@ class Writing:
 
     async def into(self, store: AsyncStateStore, expected_revision: str | None) -> None:
         """Store it, if the stored record has that revision; ``ConversationConflict`` if it has not."""
-        for _ in range(ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             stored = await engine_of(store).read_session(self._id, last=0)
             held = Held() if stored is None else held_in(stored)
             kept = held.kept
@@ -50,7 +48,7 @@ class Writing:
             if await self._committed(store, changes):
                 self._finder.learn([entry.id for entry in self._entries], self._id)
                 return
-        raise SessionConflict(f"conversation {self._id} changed {ATTEMPTS} times while it was being written")
+        raise SessionConflict(f"conversation {self._id} changed {MAX_ATTEMPTS} times while it was being written")
 
     def _fits_into(self, stored: StoredSession | None, held: Held) -> bool:
         """Whether the session may hold it: not another program's, nor what another user's conversation left behind."""
@@ -139,11 +137,3 @@ class Writing:
             if await committed(store, [change]) is None:
                 return False
         return True
-
-
-def label_of(scope: str) -> str:
-    """A scope as a user and a project: as it is, unless listings could not hold it."""
-    try:
-        return check_label(scope, "a scope")
-    except InvalidValue:
-        return stored_name(scope)

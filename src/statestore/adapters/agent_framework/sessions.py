@@ -6,34 +6,21 @@ keeps it in its state, becomes the session's messages; the rest of the state is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
-import msgspec
+from agent_framework import AgentSession, SessionStore
 
 from statestore.adapters.access import Access, ClosesItsStore, Target
-from statestore.adapters.agent_framework_items import NAME, records_of
-from statestore.adapters.conversations import ATTEMPTS, NOTHING, Conversation, discard, extend
+from statestore.adapters.conversations import Conversation
+from statestore.adapters.dialects.agent_framework import NAME
 from statestore.adapters.handoff import stored_items_for
 from statestore.adapters.identifiers import joined_text
-from statestore.adapters.items import is_aside, item_in
-from statestore.adapters.requirements import check_version, unavailable
-from statestore.errors import SessionConflict, SessionNotFound
 from statestore.session import Session
-from statestore.store.async_store import AsyncStateStore
-
-try:
-    from agent_framework import AgentSession, SessionStore
-except ImportError as error:
-    raise unavailable("agent-framework") from error
-check_version("agent-framework")
-
-__all__ = ["StateStoreSessionStore"]
 
 _SNAPSHOT: Final = NAME
 _CONVERSATION: Final = f"{NAME}:conversation"
 """The metadata keys: the snapshot without its conversation, and where in its state that was."""
-_encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class StateStoreSessionStore(ClosesItsStore, SessionStore):
@@ -75,25 +62,9 @@ class StateStoreSessionStore(ClosesItsStore, SessionStore):
         def hold(stored: Session) -> None:
             stored.set_metadata(_SNAPSHOT, snapshot)
             stored.set_metadata(_CONVERSATION, source)
-            _hold(stored, items)
+            place.hold(stored, items)
 
-        async def put(store: AsyncStateStore) -> None:
-            sessions = place.sessions(store)
-            for _ in range(ATTEMPTS):
-                try:
-                    await sessions.update_session_with(place.id, hold)
-                except SessionNotFound:
-                    new = Session(self._user_id or "", place.id)
-                    new.metadata = dict(place.metadata)
-                    hold(new)
-                    try:
-                        await sessions.save_session(new)
-                    except SessionConflict:
-                        continue  # somebody was faster: theirs is the session
-                return
-            raise SessionConflict(f"session {place.id} was made and deleted {ATTEMPTS} times meanwhile")
-
-        await self._access.run(put)
+        await self._access.run(lambda store: place.put(store, hold))
 
     async def delete(self, session_id: str) -> None:
         """Remove what was stored under an id, if there is anything."""
@@ -125,18 +96,3 @@ def _is_conversation(messages: Any) -> bool:
         isinstance(one, dict) and cast("dict[str, Any]", one).get("type") == "message"
         for one in cast("list[Any]", messages)
     )
-
-
-def _hold(session: Session, items: Sequence[Any]) -> None:
-    """Have a session object hold these messages, and of its records those that stay the same."""
-    records = [entry.record for entry in session.timeline]
-    kept = same = 0
-    for record in records:
-        if not is_aside(NAME, record):
-            item = item_in(NAME, record)
-            if item is NOTHING or same == len(items) or _encode(item) != _encode(items[same]):
-                break
-            same += 1
-        kept += 1
-    discard(session, records[kept:])
-    extend(session, [record for item in items[same:] for record in records_of(item)])

@@ -9,22 +9,15 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from strands.types.exceptions import StorageError
+
 from statestore.adapters.access import Access, ClosesItsStore, Target, Work
 from statestore.adapters.identifiers import category_parts, is_shortened, original_name, stored_category, stored_name
-from statestore.adapters.requirements import check_version, unavailable
 from statestore.errors import StateStoreError
 from statestore.store.async_store import AsyncStateStore
 
-try:
-    from strands.types.exceptions import StorageError
-except ImportError as error:
-    raise unavailable("strands") from error
-check_version("strands")
-
 if TYPE_CHECKING:
     from strands.storage.storage import StorageSearchResult
-
-__all__ = ["StateStoreStorage"]
 
 T = TypeVar("T")
 ROOT: Final = "strands"

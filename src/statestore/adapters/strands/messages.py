@@ -10,9 +10,9 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from statestore.adapters.conversations import Conversation, discard, extend
+from statestore.adapters.dialects.strands import AGENT_FIELD, NAME, records_of
 from statestore.adapters.handoff import dialect_of, turns_of
 from statestore.adapters.items import Carrier, carrier_of, is_aside, item_in
-from statestore.adapters.strands_items import AGENT, NAME, records_of
 from statestore.adapters.turns import Turn
 from statestore.errors import SessionNotFound
 from statestore.session import Session
@@ -33,7 +33,7 @@ _CARRIER: Final = cast(
     "type[_AgentCarrier]",
     msgspec.defstruct(
         "AgentCarrier",
-        [("agent", Any, msgspec.field(default=None, name=AGENT))],
+        [("agent", Any, msgspec.field(default=None, name=AGENT_FIELD))],
         bases=(carrier_of(NAME),),
         gc=False,
     ),
@@ -122,7 +122,7 @@ class AgentMessages(Struct, frozen=True):
         return True
 
     def _is_mine(self, entry: TimelineEntry) -> bool:
-        return entry.record.extra.get(AGENT, self.agent_id) == self.agent_id
+        return entry.record.extra.get(AGENT_FIELD, self.agent_id) == self.agent_id
 
 
 def _continued(items: Sequence[dict[str, Any]], turns: Sequence[Turn]) -> list[dict[str, Any]]:

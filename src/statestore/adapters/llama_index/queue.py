@@ -8,18 +8,20 @@ itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Struct
 
-from statestore.adapters.conversations import ATTEMPTS, Conversation, discard, extend
+from statestore.adapters.conversations import Conversation, discard, extend
+from statestore.adapters.dialects.llama_index import NAME, records_of
 from statestore.adapters.handoff import stored_items_for
-from statestore.adapters.llama_index_items import NAME, records_of
 from statestore.errors import SessionConflict, SessionNotFound
 from statestore.records import Record, body_of
 from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore
+from statestore.store.writing import MAX_ATTEMPTS
 
 Status = Literal["active", "archived"]
 ARCHIVED_TO: Final = "llama_index_archived_to"
@@ -80,12 +82,12 @@ class Queue(Struct, frozen=True):
 
     async def archive_oldest(self, store: AsyncStateStore, count: int) -> list[Any]:
         """Archive the oldest active messages, at most so many; no two callers archive the same one."""
-        for _ in range(ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             version, active = await self._versioned_rows(store, "active")
             rows = active[: max(count, 0)]
             if not rows or await self._is_marked(store, version, rows[-1].seq):
                 return [row.item for row in rows]
-        raise SessionConflict(f"session {self.conversation.id} changed {ATTEMPTS} times while it was being archived")
+        raise SessionConflict(f"session {self.conversation.id} changed {MAX_ATTEMPTS} times while it was archived")
 
     async def _is_marked(self, store: AsyncStateStore, version: str | None, last: int) -> bool:
         """Archive up to a number; whether the session was still at the version at which that was decided."""
@@ -132,19 +134,11 @@ class Queue(Struct, frozen=True):
             discard(session, [entry.record for entry in session.timeline])
             extend(session, records)
 
-        for _ in range(ATTEMPTS):
-            try:
+        if records:
+            await self.conversation.put(store, put)
+        else:
+            with suppress(SessionNotFound):
                 await self.conversation.sessions(store).update_session_with(self.conversation.id, put)
-                return
-            except SessionNotFound:
-                if not records:
-                    return
-            try:
-                await self.conversation.create(store, records)
-            except SessionConflict:
-                continue  # somebody was faster: theirs is the session
-            return
-        raise SessionConflict(f"session {self.conversation.id} was deleted {ATTEMPTS} times while it was being set")
 
 
 def _records_for(item: Any, *, is_archived: bool) -> Sequence[Record]:

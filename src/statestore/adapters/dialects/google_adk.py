@@ -17,8 +17,8 @@ from statestore.adapters.turns import Dialect, Message, Role, Said, ToolCall, To
 from statestore.records import Record
 
 NAME: Final = "google-adk"
-USER: Final = "user"
-AGENT: Final = "assistant"
+_USER: Final = "user"
+_AGENT: Final = "assistant"
 """The author of what another framework's agent said."""
 _SYSTEM: Final = "system"
 _ACTIONS: Final = {
@@ -135,8 +135,8 @@ def _item_of(message: Message) -> dict[str, Any]:
     for call in message.calls:
         parts.append({"function_call": {"id": call.id, "args": call.arguments_by_name, "name": call.name}})
     if message.role == "assistant":
-        return _event(AGENT, "model", parts)
-    return _event(USER if message.role == "user" else _SYSTEM, "user", parts)
+        return _event(_AGENT, "model", parts)
+    return _event(_USER if message.role == "user" else _SYSTEM, "user", parts)
 
 
 def _add_result(items: list[dict[str, Any]], result: ToolResult, name: str) -> None:
@@ -145,7 +145,7 @@ def _add_result(items: list[dict[str, Any]], result: ToolResult, name: str) -> N
     if items and any("function_response" in before for before in _parts_of(items[-1])):
         items[-1]["content"]["parts"].append(part)
     else:
-        items.append(_event(AGENT, "user", [part]))
+        items.append(_event(_AGENT, "user", [part]))
 
 
 def _response_of(output: str) -> dict[str, Any]:
@@ -167,8 +167,8 @@ def _loaded(items: list[Any]) -> list[Any]:
 
 def _role_of(fields: dict[str, Any]) -> Role:
     author = fields.get("author")
-    if author in (USER, _SYSTEM):
-        return "user" if author == USER else "system"
+    if author in (_USER, _SYSTEM):
+        return "user" if author == _USER else "system"
     return "user" if fields.get("input_transcription") and not fields.get("content") else "assistant"
 
 

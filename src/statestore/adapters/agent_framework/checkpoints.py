@@ -12,27 +12,19 @@ from datetime import UTC, datetime
 from logging import getLogger
 from typing import Any, Final
 
+from agent_framework import WorkflowCheckpoint, WorkflowCheckpointException
+from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
 from msgspec import Struct
 
 from statestore.adapters.access import Access, ClosesItsStore, Target
-from statestore.adapters.agent_framework_items import NAME
 from statestore.adapters.committing import committed
-from statestore.adapters.conversations import ATTEMPTS
+from statestore.adapters.dialects.agent_framework import NAME
 from statestore.adapters.identifiers import is_shortened, original_name, stored_category, stored_name
-from statestore.adapters.requirements import check_version, unavailable
 from statestore.engine import Change, DeleteDocument, Requires
 from statestore.errors import CorruptDocument, DocumentConflict, InvalidValue
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.beneath import engine_of
-
-try:
-    from agent_framework import WorkflowCheckpoint, WorkflowCheckpointException
-    from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
-except ImportError as error:
-    raise unavailable("agent-framework") from error
-check_version("agent-framework")
-
-__all__ = ["StateStoreCheckpointStorage"]
+from statestore.store.writing import MAX_ATTEMPTS
 
 _BY_ID: Final = stored_category(NAME, "checkpoint-ids")
 
@@ -73,7 +65,7 @@ class StateStoreCheckpointStorage(ClosesItsStore):
         place = _Place(category, stored_name(f"{_moment(checkpoint.timestamp)} {checkpoint.checkpoint_id}"))
 
         async def put(store: AsyncStateStore) -> None:
-            for _ in range(ATTEMPTS):
+            for _ in range(MAX_ATTEMPTS):
                 found = await _found(store, named)
                 with suppress(DocumentConflict):  # somebody saved or removed it meanwhile: theirs is replaced
                     async with store.batch() as batch:
@@ -116,7 +108,7 @@ class StateStoreCheckpointStorage(ClosesItsStore):
         named = stored_name(checkpoint_id)
 
         async def remove(store: AsyncStateStore) -> bool:
-            for _ in range(ATTEMPTS):
+            for _ in range(MAX_ATTEMPTS):
                 found = await _found(store, named)
                 if found.place is None:
                     return False
@@ -181,7 +173,7 @@ async def _removed(store: AsyncStateStore, checkpoint: Change, finder: Change) -
 
 
 def _changed_too_often(checkpoint_id: str) -> DocumentConflict:
-    return DocumentConflict(f"checkpoint {checkpoint_id} changed {ATTEMPTS} times while it was being written")
+    return DocumentConflict(f"checkpoint {checkpoint_id} changed {MAX_ATTEMPTS} times while it was being written")
 
 
 def _category(workflow_name: str) -> str:

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from logging import getLogger
 from typing import Any, ClassVar, Final
 
+from agent_framework import HistoryProvider, Message
+
 from statestore.adapters.access import Access, ClosesItsStore, Target
-from statestore.adapters.agent_framework_items import NAME, records_of
-from statestore.adapters.agent_framework_replays import what_is_new
+from statestore.adapters.agent_framework.replays import what_is_new
 from statestore.adapters.conversations import Conversation
+from statestore.adapters.dialects.agent_framework import NAME, records_of
 from statestore.adapters.identifiers import joined_text
-from statestore.adapters.requirements import check_version, unavailable
+from statestore.adapters.items import readable
 from statestore.store.async_store import AsyncStateStore
-
-try:
-    from agent_framework import HistoryProvider, Message
-except ImportError as error:
-    raise unavailable("agent-framework") from error
-check_version("agent-framework")
-
-__all__ = ["StateStoreHistoryProvider"]
 
 _MANY: Final = 100
 
@@ -111,15 +104,5 @@ class StateStoreHistoryProvider(ClosesItsStore, HistoryProvider):
 
 
 def messages_from(items: list[Any]) -> list[Message]:
-    """Stored items as messages. One that this version of the framework cannot read is left out, with a warning."""
-    return [message for item in items for message in _message_from(item)]
-
-
-def _message_from(item: Any) -> list[Message]:
-    try:
-        return [Message.from_dict(item)]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        getLogger("statestore").warning(
-            "a message that the Agent Framework cannot read is left out: %s: %.200s", error, item
-        )
-        return []
+    """Stored items as messages, those that this version of the framework knows."""
+    return readable(items, Message.from_dict, "the Agent Framework")

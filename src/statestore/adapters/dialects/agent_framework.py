@@ -17,7 +17,19 @@ from statestore.adapters.items import (
     user_message,
 )
 from statestore.adapters.parts import dicts_in, fields_in, shown
-from statestore.adapters.turns import Dialect, Message, Role, Said, ToolCall, ToolResult, Turn, json_of, messages_in
+from statestore.adapters.turns import (
+    Dialect,
+    Message,
+    Role,
+    Said,
+    ToolCall,
+    ToolResult,
+    Turn,
+    call_shown,
+    json_of,
+    messages_in,
+    result_shown,
+)
 from statestore.records import Record
 
 NAME: Final = "agent-framework"
@@ -53,20 +65,14 @@ def records_of(item: Any) -> list[Record]:
 
 
 def _call(content: dict[str, Any]) -> dict[str, Any]:
-    """A tool call, with the fields of a `ToolCall`."""
     arguments = content.get("arguments")
-    return {
-        "id": str(content.get("call_id") or ""),
-        "name": str(content.get("name") or ""),
-        "arguments": {} if arguments is None else arguments,
-    }
+    return call_shown(content.get("call_id"), content.get("name"), {} if arguments is None else arguments)
 
 
 def _result(content: dict[str, Any]) -> dict[str, Any]:
-    """What a tool gave back, with the fields of a `ToolResult`."""
     result = content.get("result")
     output = shown(content.get("items")) if result is None else json_of(result)
-    return {"id": str(content.get("call_id") or ""), "output": output}
+    return result_shown(content.get("call_id"), output)
 
 
 def _turns_of(item: Any) -> Sequence[Turn]:
@@ -106,7 +112,7 @@ def _message(role: str, contents: list[Any]) -> dict[str, Any]:
 
 
 def _loaded(items: list[Any]) -> list[Any]:
-    from statestore.adapters.agent_framework_history import messages_from  # noqa: PLC0415 - loaded when used
+    from statestore.adapters.agent_framework.history import messages_from  # noqa: PLC0415 - loaded when used
 
     return messages_from(items)
 

@@ -1,4 +1,4 @@
-"""LlamaIndex's chat stores in a statestore: a session for each key.
+"""LlamaIndex's contracts for chats, on a statestore.
 
 `StateStoreChatStore` is a `BaseChatStore`, for ``ChatMemoryBuffer(chat_store=…)``. `StateStoreDBChatStore` is the newer
 `AsyncDBChatStore`, a queue with an archive.
@@ -7,31 +7,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from logging import getLogger
 from typing import Any
 
-from statestore.adapters.access import Access, Target
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.bridge.pydantic import BaseModel, Field, PrivateAttr
+from llama_index.core.storage.chat_store.base import BaseChatStore
+from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
+
+from statestore.adapters.access import Access, ClosesEitherWay, Target, sessions_of
 from statestore.adapters.conversations import NOTHING, Conversation
+from statestore.adapters.dialects.llama_index import NAME, records_of
 from statestore.adapters.identifiers import foreign_id, is_shortened
-from statestore.adapters.llama_index_items import NAME, records_of
-from statestore.adapters.llama_index_queue import Queue, Row
-from statestore.adapters.requirements import check_version, unavailable
+from statestore.adapters.items import readable
+from statestore.adapters.llama_index.queue import Queue, Row
 from statestore.errors import InvalidName, InvalidValue
 from statestore.store.async_store import AsyncStateStore
 
-try:
-    from llama_index.core.base.llms.types import ChatMessage
-    from llama_index.core.bridge.pydantic import BaseModel, Field, PrivateAttr
-    from llama_index.core.storage.chat_store.base import BaseChatStore
-    from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
-except ImportError as error:
-    raise unavailable("llama-index") from error
-check_version("llama-index")
 
-__all__ = ["StateStoreChatStore", "StateStoreDBChatStore"]
-
-
-class _Keyed(BaseModel):
+class _Keyed(ClosesEitherWay, BaseModel):
     """What both stores share: the way to the statestore, and whose sessions they see."""
 
     url: str = Field(description="The URL of the statestore, without any password")
@@ -45,7 +38,7 @@ class _Keyed(BaseModel):
         return Conversation.of(NAME, key, user_id=self.user_id, metadata=metadata)
 
     async def _keys(self, store: AsyncStateStore) -> list[str]:
-        sessions = store if self.user_id is None else store.for_user(self.user_id)
+        sessions = sessions_of(store, self.user_id)
         keys: list[str] = []
         for summary in await sessions.list_sessions(order="id", project_id=self.project_id):
             whole = await sessions.load_session(summary.id, last=0) if is_shortened(summary.id) else None
@@ -54,10 +47,6 @@ class _Keyed(BaseModel):
             except InvalidName:
                 keys.append(summary.id)  # not made by an adapter: its id is its key
         return keys
-
-    async def aclose(self) -> None:
-        """Close the store, if it was opened here."""
-        await self._access.aclose()
 
 
 class StateStoreChatStore(_Keyed, BaseChatStore):
@@ -127,10 +116,6 @@ class StateStoreChatStore(_Keyed, BaseChatStore):
 
     async def aget_keys(self) -> list[str]:
         return await self._access.run(self._keys)
-
-    def close(self) -> None:
-        """Close the store, if it was opened here."""
-        self._access.close()
 
     async def _deleted(self, store: AsyncStateStore, key: str) -> list[ChatMessage] | None:
         items = await self._conversation(key).take(store)
@@ -251,13 +236,5 @@ def _given(item: Any) -> ChatMessage | None:
 
 
 def messages_from(items: list[Any]) -> list[ChatMessage]:
-    """Stored items as messages. One that this version of LlamaIndex does not know is left out, with a warning."""
-    return [message for item in items for message in _message_from(item)]
-
-
-def _message_from(item: Any) -> list[ChatMessage]:
-    try:
-        return [ChatMessage.model_validate(item)]
-    except ValueError as error:
-        getLogger("statestore").warning("a message that LlamaIndex cannot read is left out: %s: %.200s", error, item)
-        return []
+    """Stored items as messages, those that this version of LlamaIndex knows."""
+    return readable(items, ChatMessage.model_validate, "LlamaIndex")

@@ -16,7 +16,7 @@ from statestore.adapters.items import (
     user_message,
 )
 from statestore.adapters.parts import dicts_in, fields_in, shown
-from statestore.adapters.turns import Dialect, Message, Role, Said, ToolCall, ToolResult, Turn, messages_in
+from statestore.adapters.turns import Dialect, Message, Role, Said, ToolCall, ToolResult, Turn, call_shown, messages_in
 from statestore.records import Record
 
 NAME: Final = "llama-index"
@@ -54,34 +54,16 @@ def _text_in(item: dict[str, Any]) -> str:
 
 
 def _calls_in(item: dict[str, Any]) -> list[dict[str, Any]]:
-    """The tool calls of a message, with the fields of a `ToolCall`: its blocks', or those beside them."""
+    """The tool calls of a message: its blocks', or those beside them."""
     blocks = [block for block in dicts_in(item.get("blocks")) if block.get("block_type") == "tool_call"]
     if blocks:
         return [
-            {
-                "id": str(block.get("tool_call_id") or ""),
-                "name": str(block.get("tool_name", "")),
-                "arguments": block.get("tool_kwargs", {}),
-            }
+            call_shown(block.get("tool_call_id"), block.get("tool_name"), block.get("tool_kwargs", {}))
             for block in blocks
         ]
-    called = [
-        (call, call["function"])
-        for call in dicts_in(fields_in(item.get("additional_kwargs")).get("tool_calls"))
-        if _is_call(call)
-    ]
-    return [
-        {
-            "id": str(call.get("id") or ""),
-            "name": str(function.get("name", "")),
-            "arguments": function.get("arguments", ""),
-        }
-        for call, function in called
-    ]
-
-
-def _is_call(call: dict[str, Any]) -> bool:
-    return isinstance(call.get("function"), dict)
+    beside = dicts_in(fields_in(item.get("additional_kwargs")).get("tool_calls"))
+    called = [(call.get("id"), call["function"]) for call in beside if isinstance(call.get("function"), dict)]
+    return [call_shown(named, function.get("name"), function.get("arguments", "")) for named, function in called]
 
 
 def _turns_of(item: Any) -> Sequence[Turn]:
@@ -117,7 +99,7 @@ def _message(role: str, text: str, beside: dict[str, Any]) -> dict[str, Any]:
 
 
 def _loaded(items: list[Any]) -> list[Any]:
-    from statestore.adapters.llama_index import messages_from  # noqa: PLC0415 - the framework is loaded when used
+    from statestore.adapters.llama_index.chat_stores import messages_from  # noqa: PLC0415 - the framework is loaded when used
 
     return messages_from(items)
 

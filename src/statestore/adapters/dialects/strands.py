@@ -21,18 +21,29 @@ from statestore.adapters.items import (
     user_message,
 )
 from statestore.adapters.parts import dicts_in, fields_in
-from statestore.adapters.turns import Dialect, Message, Said, ToolCall, ToolResult, Turn, json_of, messages_in
+from statestore.adapters.turns import (
+    Dialect,
+    Message,
+    Said,
+    ToolCall,
+    ToolResult,
+    Turn,
+    call_shown,
+    json_of,
+    messages_in,
+    result_shown,
+)
 from statestore.records import Record
 
 NAME: Final = "strands"
-AGENT: Final = "strands_agent"
+AGENT_FIELD: Final = "strands_agent"
 """The field beside a record that tells which agent's message it is; there is none where nobody said."""
 _UNSEEN: Final = frozenset(("toolUse", "toolResult", "reasoningContent", "cachePoint"))
 
 
 def records_of(item: Any, agent_id: str | None = None) -> list[Record]:
     """The records for a message: itself, and the tool calls and results in it where it has a text too."""
-    notes: dict[str, Any] = {} if agent_id is None else {AGENT: agent_id}
+    notes: dict[str, Any] = {} if agent_id is None else {AGENT_FIELD: agent_id}
     message = _message_in(item)
     blocks = dicts_in(message.get("content"))
     text = _text_of(blocks)
@@ -81,20 +92,14 @@ def _thinks(blocks: Sequence[dict[str, Any]]) -> bool:
 
 
 def _call(use: dict[str, Any]) -> dict[str, Any]:
-    """A tool call, with the fields of a `ToolCall`."""
-    return {
-        "id": str(use.get("toolUseId") or ""),
-        "name": str(use.get("name") or ""),
-        "arguments": use.get("input", {}),
-    }
+    return call_shown(use.get("toolUseId"), use.get("name"), use.get("input", {}))
 
 
 def _result(result: dict[str, Any]) -> dict[str, Any]:
-    """What a tool gave back, with the fields of a `ToolResult`."""
     blocks = dicts_in(result.get("content"))
     parts = [json_of(block["json"]) if "json" in block else _shown(block) for block in blocks]
     output = "\n".join(part for part in parts if part is not None)
-    return {"id": str(result.get("toolUseId") or ""), "output": output}
+    return result_shown(result.get("toolUseId"), output)
 
 
 def _turns_of(item: Any) -> Sequence[Turn]:
@@ -141,7 +146,7 @@ def _message_of(message: Message | ToolResult) -> tuple[str, list[Any]]:
 
 
 def _loaded(items: list[Any]) -> list[Any]:
-    from statestore.adapters.strands import message_from  # noqa: PLC0415 - the framework is loaded when used
+    from statestore.adapters.strands.repository import message_from  # noqa: PLC0415 - the framework is loaded when used
 
     return [message_from(item).to_message() for item in items]
 

@@ -27,7 +27,18 @@ from statestore.adapters.items import (
     user_message,
 )
 from statestore.adapters.parts import dicts_in, fields_in, shown
-from statestore.adapters.turns import Dialect, Message, Said, ToolCall, ToolResult, Turn, json_of, messages_in
+from statestore.adapters.turns import (
+    Dialect,
+    Message,
+    Said,
+    ToolCall,
+    ToolResult,
+    Turn,
+    call_shown,
+    json_of,
+    messages_in,
+    result_shown,
+)
 from statestore.errors import InvalidValue
 from statestore.records import Record
 
@@ -108,19 +119,13 @@ def _is_meta(entry: Any) -> bool:
 
 
 def _call(block: dict[str, Any]) -> dict[str, Any]:
-    """A tool call, with the fields of a `ToolCall`."""
-    return {
-        "id": str(block.get("id") or ""),
-        "name": str(block.get("name") or ""),
-        "arguments": block.get("input", {}),
-    }
+    return call_shown(block.get("id"), block.get("name"), block.get("input", {}))
 
 
 def _result(block: dict[str, Any]) -> dict[str, Any]:
-    """What a tool gave back, with the fields of a `ToolResult`."""
     content = block.get("content", "")
     output = shown(content) if isinstance(content, list) else json_of(content)
-    return {"id": str(block.get("tool_use_id") or ""), "output": output}
+    return result_shown(block.get("tool_use_id"), output)
 
 
 def _turns_of(item: Any) -> Sequence[Turn]:

@@ -1,8 +1,4 @@
-"""Sessions of Strands Agents in a statestore: ``Agent(session_manager=StateStoreSessionManager("trip", "state.db"))``.
-
-`StateStoreStorage` is the other contract of Strands, bytes under keys; it is in ``statestore.adapters.strands_storage``
-and offered here too.
-"""
+"""Strands' contract for sessions, on a statestore, and the manager that its agents take."""
 
 from __future__ import annotations
 
@@ -10,30 +6,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
-from statestore.adapters.access import Access, Target
+from strands.session.repository_session_manager import RepositorySessionManager
+from strands.session.session_repository import SessionRepository
+from strands.types.exceptions import SessionException
+from strands.types.session import Session, SessionAgent, SessionMessage, SessionType, decode_bytes_values
+
+from statestore.adapters.access import Access, ClosesEitherWay, Target
 from statestore.adapters.conversations import Conversation
-from statestore.adapters.requirements import check_version, unavailable
-from statestore.adapters.strands_items import NAME, records_of
-from statestore.adapters.strands_messages import AgentMessages
-from statestore.adapters.strands_storage import StateStoreStorage
+from statestore.adapters.dialects.strands import NAME, records_of
+from statestore.adapters.strands.messages import AgentMessages
 from statestore.errors import SessionConflict, SessionNotFound
 from statestore.session import Session as StoredSession
-
-try:
-    from strands.session.repository_session_manager import RepositorySessionManager
-    from strands.session.session_repository import SessionRepository
-    from strands.types.exceptions import SessionException
-    from strands.types.session import Session, SessionAgent, SessionMessage, SessionType, decode_bytes_values
-except ImportError as error:
-    raise unavailable("strands") from error
-check_version("strands")
 
 if TYPE_CHECKING:
     from strands.multiagent.base import MultiAgentBase
 
     from statestore.store.async_store import AsyncStateStore
-
-__all__ = ["StateStoreRepository", "StateStoreSessionManager", "StateStoreStorage"]
 
 _SESSION: Final = "strands"
 _AGENT: Final = "strands:agent:"
@@ -42,7 +30,7 @@ _MULTI_AGENT: Final = "strands:multi-agent:"
 _MESSAGE_FIELDS: Final = frozenset(field.name for field in fields(SessionMessage))
 
 
-class StateStoreRepository(SessionRepository):
+class StateStoreRepository(ClosesEitherWay, SessionRepository):
     """A `SessionRepository`: sessions with their agents, and the messages of each.
 
     ``store`` is an open `StateStore`, or a URL or path: then it is opened on first use, and `close` closes it. With a
@@ -159,10 +147,6 @@ class StateStoreRepository(SessionRepository):
 
         self._change_metadata(session_id, _MULTI_AGENT + multi_agent.id, update)
 
-    def close(self) -> None:
-        """Close the store, if it was opened here."""
-        self._access.close()
-
     def _conversation(self, session_id: str, metadata: Mapping[str, Any] | None = None) -> Conversation:
         birth = {**self._metadata, **(metadata or {})}
         return Conversation.of(NAME, session_id, user_id=self._user_id, metadata=birth)
@@ -196,7 +180,7 @@ class StateStoreRepository(SessionRepository):
         return self._access.call(messages.items)
 
 
-class StateStoreSessionManager(RepositorySessionManager):
+class StateStoreSessionManager(ClosesEitherWay, RepositorySessionManager):
     """A session manager for an agent, or for several that work together: one session of a `StateStoreRepository`."""
 
     def __init__(
@@ -214,6 +198,10 @@ class StateStoreSessionManager(RepositorySessionManager):
     def close(self) -> None:
         """Close the store, if it was opened here."""
         self.repository.close()
+
+    async def aclose(self) -> None:
+        """Close the store, if it was opened here."""
+        await self.repository.aclose()
 
 
 def message_from(item: Mapping[str, Any]) -> SessionMessage:

@@ -1,4 +1,4 @@
-"""Sessions of the Claude Agent SDK in a statestore: `StateStoreSessions` for `ClaudeAgentOptions(session_store=…)`.
+"""`StateStoreSessions`: the Claude Agent SDK's contract for transcripts, on a statestore.
 
 A transcript is a session: ``<session>:<project>``, in the project ``<project>``. The transcript of a subagent,
 ``<session>:<project>:<subpath>``, is a child of it.
@@ -12,35 +12,29 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Final, cast
 
-from statestore.adapters.access import Access, ClosesItsStore, Target
-from statestore.adapters.claude_agent_sdk_items import NAME, entry_in, legible, records_of
-from statestore.adapters.claude_agent_sdk_summaries import Folded, SummaryCache
-from statestore.adapters.conversations import ATTEMPTS, Conversation
+from claude_agent_sdk import fold_session_summary
+from claude_agent_sdk.types import (
+    SessionKey,
+    SessionListSubkeysKey,
+    SessionStore,
+    SessionStoreEntry,
+    SessionStoreListEntry,
+    SessionSummaryEntry,
+)
+
+from statestore.adapters.access import Access, ClosesItsStore, Target, sessions_of
+from statestore.adapters.claude_agent_sdk.summaries import Folded, Listed, Summaries
+from statestore.adapters.conversations import Conversation
+from statestore.adapters.dialects.claude_agent_sdk import NAME, entry_in, legible, records_of
 from statestore.adapters.identifiers import id_parts, is_shortened, joined_text, stored_name
-from statestore.adapters.requirements import check_version, unavailable
 from statestore.errors import SessionConflict, SessionNotFound
 from statestore.records import Record
 from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.sessions import AsyncSessions
+from statestore.store.writing import MAX_ATTEMPTS
 from statestore.stored import SessionSummary
 from statestore.timestamps import nanoseconds
-
-try:
-    from claude_agent_sdk import fold_session_summary
-    from claude_agent_sdk.types import (
-        SessionKey,
-        SessionListSubkeysKey,
-        SessionStore,
-        SessionStoreEntry,
-        SessionStoreListEntry,
-        SessionSummaryEntry,
-    )
-except ImportError as error:
-    raise unavailable("claude-agent-sdk") from error
-check_version("claude-agent-sdk")
-
-__all__ = ["StateStoreSessions"]
 
 _MAX_KEY_BYTES: Final = 400
 _NO_KEY: Final = re.compile("[\\0#\ud800-\udfff]")
@@ -59,6 +53,7 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
         self._access = Access(store, opens="async")
         self._user_id = user_id
         self._metadata = dict(metadata or {})
+        self._summaries = Summaries(self._access, user_id)
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         """Add entries, all in one commit. An entry whose ``uuid`` the session knows already is not stored twice."""
@@ -75,7 +70,7 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
 
         async def add(store: AsyncStateStore) -> None:
             sessions = place.sessions(store)
-            for _ in range(ATTEMPTS):
+            for _ in range(MAX_ATTEMPTS):
                 with suppress(SessionNotFound):
                     if title is not None:  # first: if it fails, the batch can be sent again
                         await sessions.update_session_with(
@@ -85,7 +80,7 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
                     return
                 with suppress(SessionConflict):  # somebody was faster: theirs is the session
                     await sessions.save_session(self._born(place, key))
-            raise SessionConflict(f"session {place.id} was made and deleted {ATTEMPTS} times meanwhile")
+            raise SessionConflict(f"session {place.id} was made and deleted {MAX_ATTEMPTS} times meanwhile")
 
         await self._access.run(add)
 
@@ -106,19 +101,12 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
         """What the SDK shows of each session of a project. Only what was added since the last time is read."""
-
-        async def summarize(store: AsyncStateStore) -> list[SessionSummaryEntry]:
-            sessions = self._sessions(store)
-            cache = await SummaryCache.read(store, project_key, self._user_id)
-            listed = await self._listed(sessions, project_key)
-            told: list[SessionSummaryEntry] = []
-            for name, summary in listed:
-                data = await cache.data_of(sessions, summary, _fold_of(project_key, name))
-                told.append({"session_id": name, "mtime": _milliseconds(summary), "data": data})
-            await cache.write(store, [summary.id for _, summary in listed])
-            return told
-
-        return await self._access.run(summarize)
+        found = await self._access.run(lambda store: self._listed(self._sessions(store), project_key))
+        told = await self._summaries.of([Listed(summary, _fold_of(project_key, name)) for name, summary in found])
+        return [
+            {"session_id": name, "mtime": _milliseconds(summary), "data": data}
+            for (name, summary), data in zip(found, told, strict=True)
+        ]
 
     async def delete(self, key: SessionKey) -> None:
         """Remove a transcript; with a session's own, those of its subagents."""
@@ -148,7 +136,7 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
         return await self._access.run(find)
 
     def _sessions(self, store: AsyncStateStore) -> AsyncSessions:
-        return store if self._user_id is None else store.for_user(self._user_id)
+        return sessions_of(store, self._user_id)
 
     def _conversation(self, key: SessionKey) -> Conversation:
         subpath = key.get("subpath")
@@ -157,8 +145,7 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
 
     def _born(self, place: Conversation, key: SessionKey) -> Session:
         """A new session for a transcript: in its project, and a subagent's below the one that started it."""
-        session = Session(self._user_id or "", place.id)
-        session.metadata = dict(place.metadata)
+        session = place.born()
         session.project_id = _project_id(key["project_key"])
         if key.get("subpath"):
             main = self._conversation({"project_key": key["project_key"], "session_id": key["session_id"]})

@@ -16,7 +16,7 @@ from statestore.adapters.items import (
     user_message,
 )
 from statestore.adapters.parts import dicts_in, fields_in, shown
-from statestore.adapters.turns import Dialect, Message, Role, Said, ToolCall, ToolResult, Turn, messages_in
+from statestore.adapters.turns import Dialect, Message, Role, Said, ToolCall, ToolResult, Turn, call_shown, messages_in
 from statestore.records import Record
 
 NAME: Final = "langchain"
@@ -52,10 +52,8 @@ def _type_of(item: dict[str, Any]) -> str:
 
 
 def _calls_in(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """The tool calls of a message, with the fields of a `ToolCall`."""
     return [
-        {"id": str(call.get("id") or ""), "name": str(call.get("name", "")), "arguments": call.get("args", {})}
-        for call in dicts_in(data.get("tool_calls"))
+        call_shown(call.get("id"), call.get("name"), call.get("args", {})) for call in dicts_in(data.get("tool_calls"))
     ]
 
 
