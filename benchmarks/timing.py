@@ -35,6 +35,12 @@ class Result:
     def is_met(self) -> bool:
         return self.ratio <= self.bar
 
+    def __str__(self) -> str:
+        line = f"{self.name:<60}{self.ratio:9.2f} {self.unit:<3} (bar {self.bar:g}){'' if self.is_met else '  MISSED'}"
+        if not self.floor_name:
+            return line
+        return f"{line}  {self.seconds * 1e6:,.0f} against {self.floor_seconds * 1e6:,.0f} us: {self.floor_name}"
+
 
 def timed(action: Callable[[], object]) -> Timed:
     """An action whose whole duration counts."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
+
 from benchmarks.postgres import run
 
+argparse.ArgumentParser(
+    "python -m benchmarks.postgres",
+    description="Measure the PostgreSQL engine beside the bare driver, on a server of its own.",
+).parse_args()
 for result in run():
-    verdict = "" if result.is_met else "  MISSED"
-    times = f"{result.seconds * 1e6:,.0f} against {result.floor_seconds * 1e6:,.0f} us: {result.floor_name}"
-    print(f"{result.name:<60}{result.ratio:9.2f} {result.unit:<3} (bar {result.bar:.3g}){verdict}  {times}", flush=True)
+    print(result, flush=True)

@@ -15,8 +15,9 @@ from tests.servers.postgres import running_server
 
 from benchmarks.postgres.bare import AGENT_BODY, SCHEMA, USER_BODY, prepare
 from statestore.engine import ChangeSession, NewRecord
-from statestore.engines.postgres.batches import new_version, plain_arguments
+from statestore.engines.postgres.batches import plain_arguments
 from statestore.engines.postgres.statements import SQL
+from statestore.engines.versions import new_version
 
 SESSIONS = 64
 SETTINGS = {"search_path": SCHEMA, "plan_cache_mode": "force_generic_plan"}

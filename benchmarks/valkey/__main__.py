@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
+
 from benchmarks.valkey import run
 
+argparse.ArgumentParser(
+    "python -m benchmarks.valkey",
+    description="Measure the Valkey engine beside the bare driver, on a server of its own.",
+).parse_args()
 for result in run():
-    times = f"{result.seconds * 1e6:,.0f} against {result.floor_seconds * 1e6:,.0f} us"
-    print(f"{result.name:<55}{result.ratio:7.2f} (bar {result.bar:g})  {times}: {result.floor_name}", flush=True)
+    print(result, flush=True)

@@ -27,7 +27,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from statestore import AgentResponse, Event, PruneConfig, Session, StateStore, UserMessage
+from statestore import (
+    AgentResponse,
+    Event,
+    InvalidValue,
+    PruneConfig,
+    Session,
+    StateStore,
+    StateStoreError,
+    UserMessage,
+)
 
 KILLED: Final = "the-killed-one"
 KILLS: Final = 4
@@ -64,6 +73,7 @@ def exchange(number: int) -> tuple[str, str]:
 
 def write_until_killed(url: str) -> None:
     """The writer: save one exchange after the other, and print the number of each one that is stored."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # if the demo is stopped before it can kill, the writer ends as well
     with StateStore.open(url) as store:
         session = store.get_or_create_session("dave", KILLED)
         for number in count(len(session.user_messages) + 1):
@@ -77,11 +87,15 @@ def write_until_killed(url: str) -> None:
 def acknowledged_before_kill(url: str) -> list[int]:
     """Start a writer, kill it at a random moment with SIGKILL; what it had acknowledged by then."""
     command = [sys.executable, "-m", "statestore.demo", "--write-to", url]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:  # noqa: S603 - our own module
+    with subprocess.Popen(  # noqa: S603 - our own module; Ctrl-C is not for the writer, which would complain of it
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as writer:
         assert writer.stdout is not None
-        first = writer.stdout.readline()
-        time.sleep(random.uniform(0.1, 0.3))  # noqa: S311 - any moment will do
-        writer.kill()
+        try:
+            first = writer.stdout.readline()
+            time.sleep(random.uniform(0.1, 0.3))  # noqa: S311 - any moment will do
+        finally:
+            writer.kill()
         lines = [first, *writer.stdout]
     if writer.returncode != -signal.SIGKILL:
         raise SystemExit(f"the writer ended by itself, with status {writer.returncode}")
@@ -183,6 +197,27 @@ def table(console: Console, *columns: str) -> Table:
     return grid
 
 
+def show_everything(keep: Path | None = None) -> bool:
+    """The whole demo, in a new or empty directory that is left there, or in one that is not; whether nothing was lost.
+
+    `InvalidValue` if the directory holds something.
+    """
+    if keep and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise InvalidValue(f"{keep} is not empty: the demo is kept in a new or an empty directory")
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    with nullcontext(keep) if keep else tempfile.TemporaryDirectory(prefix="statestore-") as directory:
+        url = f"sqlite:{directory}/state.db"
+        StateStore.open(url).close()  # a place that cannot be used is found out here, and not by the writer
+        is_good = show_kills(console, url)
+        with StateStore.open(url) as store:
+            shown = keep_conversations(store)
+            show_sessions(console, store)
+            show_conversation(console, store, shown)
+            show_search(console, store, "early seats")
+            preview_prune(console, store)
+    return is_good
+
+
 def main() -> int:
     """Run the demo; the exit status tells whether all that was acknowledged is there."""
     parser = argparse.ArgumentParser(prog="python -m statestore.demo", description="Show what statestore does.")
@@ -191,19 +226,10 @@ def main() -> int:
     options = parser.parse_args()
     if options.write_to:
         write_until_killed(options.write_to)
-    if options.keep and options.keep.exists() and any(options.keep.iterdir()):
-        parser.error(f"{options.keep} is not empty")
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-    with nullcontext(options.keep) if options.keep else tempfile.TemporaryDirectory(prefix="statestore-") as directory:
-        url = f"sqlite:{directory}/state.db"
-        is_good = show_kills(console, url)
-        with StateStore.open(url) as store:
-            shown = keep_conversations(store)
-            show_sessions(console, store)
-            show_conversation(console, store, shown)
-            show_search(console, store, "early seats")
-            preview_prune(console, store)
-    return 0 if is_good else 1
+    try:
+        return 0 if show_everything(options.keep) else 1
+    except StateStoreError as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

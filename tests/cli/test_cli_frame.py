@@ -58,6 +58,8 @@ def test_the_help_of_a_command_fits_a_screen_and_gives_an_example(tmp_path: Path
     lines = lines_of(tmp_path, name, "--help")
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 80
+    assert any(line.startswith("  --debug ") for line in lines)
+    assert any(line.startswith("  --store URL ") for line in lines) == COMMANDS[name].uses_store
     examples = lines[lines.index("  Examples:") + 1 :]
     assert examples
     assert [line for line in examples if "statestore " not in line] == []
@@ -106,6 +108,24 @@ def test_the_store_is_the_option_then_the_variable_then_the_file_here(here: Path
 def test_a_store_of_an_empty_name_is_none_and_not_the_file_here(here: Path) -> None:
     for arguments in (("--store", "", "ls"), ("ls", "--store="), ("new", "--store", "")):
         assert "the store's name is empty" in refused(here, 3, *arguments, STATESTORE_URL="state.db")
+
+
+@pytest.mark.parametrize("arguments", [("copy", "state.db", "file:other"), ("demo",)], ids=" ".join)
+def test_a_command_that_asks_for_no_store_takes_none(here: Path, arguments: tuple[str, ...]) -> None:
+    assert "no such option: --store" in refused(here, 2, *arguments, "--store", "state.db")
+
+
+@pytest.mark.parametrize("arguments", [("new", "x"), ("put", "notes/x.md", "a"), ("ls",), ("check",)], ids=" ".join)
+def test_a_store_that_is_gone_when_the_command_ends_is_refused(here: Path, arguments: tuple[str, ...]) -> None:
+    complaint = refused(here, 2, "--store", "memory:", *arguments)
+    assert complaint == "statestore: memory: is gone when the command ends: name a store that lasts\n"
+    assert refused(here, 2, *arguments, STATESTORE_URL="MEMORY:") == complaint
+
+
+def test_nothing_is_copied_from_or_to_a_store_that_is_gone_when_the_command_ends(here: Path) -> None:
+    for pair in (("state.db", "memory:"), ("memory:", "other.db")):
+        assert "name a store that lasts" in refused(here, 2, "copy", *pair)
+    assert not (here / "other.db").exists()
 
 
 LOOKING = (

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from program import lines_of, refused, run
 
-from statestore import Session, StateStore
+from statestore import Session, SessionConflict, StateStore
 
 ALL = {"trip", "trip-again"}
+IN_TRASH = "session trip is in the trash: statestore restore trip gets it back"
 
 
 @pytest.fixture
@@ -34,8 +35,64 @@ def ids_in(place: Path) -> set[str]:
 def test_to_delete_a_session_again_deletes_no_other(twice: Path, options: tuple[str, ...]) -> None:
     lines_of(twice, "delete", "trip", *options)
     complaint = refused(twice, 1, "delete", "trip", *options)
-    assert "there is no session 'trip': did you mean\n  trip-again" in complaint
+    told = "there is no session 'trip': did you mean\n  trip-again" if options else IN_TRASH
+    assert told in complaint
     assert ids_in(twice) == {"trip-again"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "trip"),
+        ("tail", "trip"),
+        ("export", "trip"),
+        ("say", "trip", "hi"),
+        ("fork", "trip"),
+        ("rewind", "trip", "--to", "0"),
+        ("delete", "trip", "--forever"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_in_the_trash_is_said_to_be_there_and_is_not_the_beginning_of_another(
+    twice: Path, arguments: tuple[str, ...]
+) -> None:
+    lines_of(twice, "delete", "trip")
+    assert refused(twice, 1, *arguments) == f"statestore: {IN_TRASH}\n"
+    with StateStore.open(twice / "state.db", read_only=True) as store:
+        assert [entry.kind for entry in store.timeline("trip-again")] == ["user"]
+
+
+def test_what_is_in_the_trash_is_found_by_how_its_id_begins(twice: Path) -> None:
+    lines_of(twice, "delete", "trip-again")
+    assert "session trip-again is in the trash" in refused(twice, 1, "show", "trip-a")
+    lines_of(twice, "delete", "trip")
+    assert "there is no session 'tri'" in refused(twice, 1, "show", "tri")
+    assert lines_of(twice, "restore", "trip") == ["restored trip"]
+    assert lines_of(twice, "show", "tri")[1] == "id          trip"
+
+
+def test_to_restore_a_session_whose_id_is_taken_says_how_to_make_room(twice: Path) -> None:
+    lines_of(twice, "delete", "trip")
+    lines_of(twice, "new", "trip", "--user", "bob")
+    complaint = refused(twice, 1, "restore", "trip")
+    assert complaint == (
+        "statestore: another session has the id trip now: statestore delete trip --forever makes room; "
+        "to keep that one too, statestore fork trip --id NEW before\n"
+    )
+    lines_of(twice, "fork", "trip", "--id", "bobs")
+    lines_of(twice, "delete", "trip", "--forever")
+    assert lines_of(twice, "restore", "trip", "--json") == ['{"session_id":"trip","user_id":"alice","records":1}']
+    assert ids_in(twice) == {"trip", "trip-again", "bobs"}
+
+
+def test_a_conflict_of_ids_says_nothing_that_a_restore_cannot_do(twice: Path) -> None:
+    with StateStore.open(twice / "state.db") as store:
+        store.delete_session("trip", trash_hours=1)
+        store.get_or_create_session("bob", "trip")
+        with pytest.raises(SessionConflict, match="use it, delete it, or choose another id for a new one"):
+            store.restore_session("trip")
+        store.delete_session("trip")
+        assert store.restore_session("trip").user_id == "alice"
 
 
 def test_only_what_goes_forever_has_to_be_named_whole(twice: Path) -> None:

@@ -132,7 +132,7 @@ def test_what_is_no_document_is_refused(here: Path) -> None:
     assert "not JSON" in refused(here, 2, "put", "notes/a.json", "{")
     assert "not UTF-8" in fed(here, b"\xff", "put", "notes/a.md")[2]
     assert "nowhere cannot be read" in refused(here, 3, "put", "notes/a.md", "--from", "nowhere")
-    assert "save_session" in refused(here, 2, "put", "sessions/trip.json", "{}")
+    assert "statestore new" in refused(here, 2, "put", "sessions/trip.json", "{}")
 
 
 def test_a_fork_has_the_beginning_and_a_rewind_tells_what_it_dropped(here: Path) -> None:

@@ -10,6 +10,8 @@ class Entry(NamedTuple):
 
     module: str
     summary: str
+    uses_store: bool = True
+    """Whether it works on the store that ``--store`` chooses."""
 
 
 SECTIONS: Final[dict[str, dict[str, Entry]]] = {
@@ -21,7 +23,7 @@ SECTIONS: Final[dict[str, dict[str, Entry]]] = {
         "stats": Entry("stats", "how much there is, and whose"),
         "docs": Entry("docs", "categories and documents"),
         "cat": Entry("cat", "one document"),
-        "demo": Entry("demo", "keep, kill -9, reopen, search"),
+        "demo": Entry("demo", "keep, kill -9, reopen, search", uses_store=False),
     },
     "Write": {
         "new": Entry("new", "begin a session"),
@@ -43,7 +45,7 @@ SECTIONS: Final[dict[str, dict[str, Entry]]] = {
     "Move and mend": {
         "export": Entry("export", "as markdown, html, json, …"),
         "import": Entry("import_", "what was exported"),
-        "copy": Entry("copy", "from any engine to any"),
+        "copy": Entry("copy", "from any engine to any", uses_store=False),
         "backup": Entry("backup", "a verified copy, while in use"),
         "repair": Entry("repair", "move damage aside"),
     },

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final, TextIO
 
+from statestore.cli.rewording import reworded
 from statestore.errors import (
     CorruptData,
     InvalidName,
@@ -16,6 +17,7 @@ from statestore.errors import (
     ReadOnlyStore,
     StateStoreError,
     StoreClosed,
+    StoreNotFound,
     StoreUnavailable,
 )
 from statestore.visible import on_one_line
@@ -50,6 +52,8 @@ def code_of(error: BaseException) -> int:
 
 def told(error: BaseException) -> str:
     """What an error says, on one line."""
+    if isinstance(error, StoreNotFound):
+        return f"there is no store at {error.place}"
     if isinstance(error, (CommandFailed, StateStoreError)):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
@@ -59,7 +63,7 @@ def told(error: BaseException) -> str:
 
 def complain(message: str, choices: Sequence[str] = ()) -> None:
     """A line on standard error, and under it what there is to choose from."""
-    lines = [f"statestore: {on_one_line(message)}", *(f"  {on_one_line(choice)}" for choice in choices)]
+    lines = [f"statestore: {on_one_line(reworded(message))}", *(f"  {on_one_line(choice)}" for choice in choices)]
     try:
         sys.stderr.write("\n".join(lines) + "\n")
         sys.stderr.flush()

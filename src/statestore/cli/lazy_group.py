@@ -46,7 +46,7 @@ class LazyGroup(TyperGroup):
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(cmd_name, epilog=_shown(module.EXAMPLES))(getattr(module, entry.module))
         command: Any = get_command(alone)
-        command.params += anywhere_options()
+        command.params += anywhere_options(uses_store=entry.uses_store)
         take_plain_values_as_they_are(command)
         return command
 

@@ -77,11 +77,20 @@ def _just_before(text: str) -> str:
 
 
 def _meant(store: StateStore, typed: str) -> list[SessionSummary]:
-    """The session with this very id, and it alone, or else those whose ids begin so."""
+    """The session with this very id, and it alone, or else those whose ids begin so.
+
+    Ends the command if the one that is meant is in the trash: what has this very id there is not the beginning of
+    another, so that to delete it again deletes nothing.
+    """
     candidates = _beginning_so(store, typed)
     if candidates and candidates[0].id == typed:
         return candidates[:1]
     store.load_session(typed, last=1)  # one that cannot be read is in no listing, and says so here
+    thrown = {trashed.session.id for trashed in store.list_trash() if trashed.session.id.startswith(typed)}
+    if typed in thrown:
+        raise _in_trash(typed)
+    if len(thrown) == 1 and not candidates:
+        raise _in_trash(*thrown)
     return candidates
 
 
@@ -99,6 +108,10 @@ def _not_there(typed: str, near: Sequence[SessionSummary]) -> CommandFailed:
         NOT_FOUND,
         choices=[_described(summary) for summary in near],
     )
+
+
+def _in_trash(session_id: str) -> CommandFailed:
+    return CommandFailed(f"session {session_id} is in the trash: statestore restore {session_id} gets it back")
 
 
 def _nearest(store: StateStore, typed: str) -> list[SessionSummary]:

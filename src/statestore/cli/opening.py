@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from statestore import StateStore, StoreNotFound, StoreUnavailable
-from statestore.cli.failures import UNUSABLE, CommandFailed
+from statestore.cli.failures import UNUSABLE, WRONG_USAGE, CommandFailed
 
 if TYPE_CHECKING:
     import typer
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def reading(ctx: typer.Context) -> Generator[StateStore]:
+def reading(ctx: typer.Context, *, relaxed: bool = False) -> Generator[StateStore]:
     """The chosen store, for a command that looks."""
-    with _opened(ctx.obj, create=False, read_only=True) as store:
+    with _opened(ctx.obj, create=False, read_only=True, relaxed=relaxed) as store:
         yield store
 
 
@@ -36,16 +36,24 @@ def searching(ctx: typer.Context) -> Generator[StateStore]:
 
 
 @contextmanager
-def writing(ctx: typer.Context, *, create: bool = False) -> Generator[StateStore]:
+def writing(ctx: typer.Context, *, create: bool = False, relaxed: bool = False) -> Generator[StateStore]:
     """The chosen store, for a command that writes; with ``create``, one that is not there is made."""
-    with _opened(ctx.obj, create=create, read_only=False) as store:
+    with _opened(ctx.obj, create=create, read_only=False, relaxed=relaxed) as store:
         yield store
 
 
+def check_lasts(target: str) -> None:
+    """Refuse a store that is gone when the command ends: what is put there is lost, and there is nothing to see."""
+    if target.lower().startswith("memory:"):
+        raise CommandFailed("memory: is gone when the command ends: name a store that lasts", WRONG_USAGE)
+
+
 @contextmanager
-def _opened(chosen: Chosen, *, create: bool, read_only: bool) -> Generator[StateStore]:
+def _opened(chosen: Chosen, *, create: bool, read_only: bool, relaxed: bool) -> Generator[StateStore]:
+    check_lasts(chosen.target)
+    durability = "relaxed" if relaxed else "full"
     try:
-        store = StateStore.open(chosen.target, create=create, read_only=read_only)
+        store = StateStore.open(chosen.target, create=create, read_only=read_only, durability=durability)
     except StoreNotFound as error:
         raise CommandFailed(f"there is no store at {error.place}: {_way_on(chosen)}", UNUSABLE) from error
     with store:

@@ -14,4 +14,5 @@ Since = Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Only
 Text = Annotated[str | None, typer.Argument(metavar="TEXT", help="Else, or with -, standard input.")]
 Key = Annotated[str | None, typer.Option("--key", metavar="KEY", help="Stored once, however often it is repeated.")]
 Forever = Annotated[bool, typer.Option("--forever", help="Not into the trash: at once, for good.")]
+Relaxed = Annotated[bool, typer.Option("--relaxed", help="Leave out how a server may lose what it has.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: for scripts.")]

@@ -10,13 +10,13 @@ from statestore.errors import NotSupported
 
 def searching(engine: Engine) -> Searches:
     """The engine, if it can search; `NotSupported` otherwise."""
-    _check(engine, "search_sessions", "search_sessions", "sqlite:, postgresql: and file: do")
+    _check(engine, "search_sessions", "search", "sqlite:, postgresql: and file: do")
     return cast("Searches", engine)
 
 
 def watching(engine: Engine) -> Watches:
     """The engine, if it can be watched; `NotSupported` otherwise."""
-    _check(engine, "read_changes", "watch", "sqlite:, postgresql:, valkey: and file: do")
+    _check(engine, "read_changes", "watch", "sqlite:, postgresql:, valkey: (one server) and file: do")
     return cast("Watches", engine)
 
 

@@ -36,7 +36,9 @@ def explained(failed: PreconditionFailed, batch: Sequence[Change]) -> StateStore
 
 def _session_error(change: ChangeSession | DeleteSession, reason: Reason) -> StateStoreError:
     if reason == "exists":
-        return SessionConflict(f"session {change.id} exists already: load it, or choose another id")
+        return SessionConflict(
+            f"session {change.id} exists already: use it, delete it, or choose another id for a new one"
+        )
     if reason == "version":
         return SessionConflict(f"session {change.id} was changed by somebody else meanwhile: load it again")
     if reason == "owner" and isinstance(change, ChangeSession) and change.create is not None:

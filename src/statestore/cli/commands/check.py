@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 
 import typer
+from msgspec.structs import replace
 
 from statestore import Problem, StateStore
 from statestore.cli.failures import NOT_FOUND
 from statestore.cli.opening import reading
-from statestore.cli.parameters import Json
+from statestore.cli.parameters import Json, Relaxed
 from statestore.cli.printing import counted, print_json, print_line, styled
+from statestore.cli.rewording import reworded
 from statestore.visible import on_one_line
 
 EXAMPLES: Final = (
@@ -20,15 +22,16 @@ EXAMPLES: Final = (
 )
 
 
-def check(ctx: typer.Context, as_json: Json = False) -> None:
+def check(ctx: typer.Context, relaxed: Relaxed = False, as_json: Json = False) -> None:
     """Look at everything that is stored; the exit code is 1 if anything is wrong. Nothing is changed."""
-    with reading(ctx) as store:
+    with reading(ctx, relaxed=relaxed) as store:
         tell_problems(store, store.check(), as_json=as_json)
 
 
 def tell_problems(store: StateStore, problems: Sequence[Problem], *, as_json: bool) -> None:
     """Print what was found in a store; ends the command with 1 if anything is still wrong."""
-    for problem in problems:
+    for found in problems:
+        problem = replace(found, what=reworded(found.what), advice=reworded(found.advice))
         if as_json:
             print_json(problem)
         else:

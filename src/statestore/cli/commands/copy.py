@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
-from statestore import CopyProgress, CopyRefused, copy_store
-from statestore.cli.failures import CommandFailed
+from statestore import CopyProgress, copy_store
+from statestore.cli.opening import check_lasts
 from statestore.cli.parameters import Json
 from statestore.cli.printing import counted, cut, print_json, print_line, size_text, terminal_width
 from statestore.visible import on_one_line
@@ -30,13 +30,13 @@ def copy(
 
     What DST has already is compared and skipped; if it is something else, nothing is written.
     """
+    check_lasts(source)
+    check_lasts(target)
     line = _ProgressLine()
     try:
         report = copy_store(
             source, target, progress=line.show if sys.stderr.isatty() else None, into_existing=into_existing
         )
-    except CopyRefused as refusal:
-        raise CommandFailed(str(refusal).replace("into_existing=True", "--into-existing")) from refusal
     finally:
         line.clear()
     if as_json:

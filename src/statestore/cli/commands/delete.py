@@ -35,8 +35,7 @@ def delete(
     """
     missed: list[str] = []
     with writing(ctx) as store:
-        thrown = {trashed.session.id for trashed in store.list_trash()}
-        ids = [_found(store, typed, is_forever=forever, is_gone=typed in thrown) for typed in sessions]
+        ids = [_found(store, typed, is_forever=forever) for typed in sessions]
         for session_id in dict.fromkeys(ids):
             if _is_deleted(store, session_id, is_forever=forever):
                 _tell(session_id, is_forever=forever, as_json=as_json)
@@ -46,13 +45,10 @@ def delete(
         raise CommandFailed(f"deleted by somebody else just now: {', '.join(missed)}", NOT_FOUND)
 
 
-def _found(store: StateStore, typed: str, *, is_forever: bool, is_gone: bool) -> str:
-    """The id of the session that is meant; one that cannot be read is meant only by its whole id, and forever.
-
-    What is gone already is not the beginning of something else: to delete it again deletes nothing.
-    """
+def _found(store: StateStore, typed: str, *, is_forever: bool) -> str:
+    """The id of the session that is meant; one that cannot be read is meant only by its whole id, and forever."""
     try:
-        return (find_whole_session if is_forever or is_gone else find_session)(store, typed).id
+        return (find_whole_session if is_forever else find_session)(store, typed).id
     except CorruptData as damage:
         if is_forever:
             return typed

@@ -27,7 +27,7 @@ def fork(
 ) -> None:
     """Make a new session that begins as a copy of another, and print its id. The original stays as it is.
 
-    Records are numbered: statestore show ID --json tells the numbers.
+    Records are numbered: statestore show ID shows the numbers.
     """
     with writing(ctx) as store:
         branched = store.fork_session(find_session(store, session).id, at=at, new_id=new_id)

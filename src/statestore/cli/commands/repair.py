@@ -8,7 +8,7 @@ import typer
 
 from statestore.cli.commands.check import tell_problems
 from statestore.cli.opening import writing
-from statestore.cli.parameters import Json
+from statestore.cli.parameters import Json, Relaxed
 
 EXAMPLES: Final = (
     "statestore repair",
@@ -16,10 +16,11 @@ EXAMPLES: Final = (
 )
 
 
-def repair(ctx: typer.Context, as_json: Json = False) -> None:
-    """Mend what check finds, if the engine can, and say what was done.
+def repair(ctx: typer.Context, relaxed: Relaxed = False, as_json: Json = False) -> None:
+    """Mend what check finds, in a directory (file:) or on Valkey (valkey:), and say what was done.
 
-    Files that cannot be read are moved aside, into .statestore/aside; nothing is ever deleted.
+    Files that cannot be read are moved aside, into .statestore/aside; nothing is ever deleted. Other engines cannot:
+    check tells what to do.
     """
-    with writing(ctx) as store:
+    with writing(ctx, relaxed=relaxed) as store:
         tell_problems(store, store.check(repair=True), as_json=as_json)

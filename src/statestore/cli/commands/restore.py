@@ -7,7 +7,7 @@ from typing import Final
 
 import typer
 
-from statestore import StateStore
+from statestore import SessionConflict, StateStore
 from statestore.cli.failures import NOT_FOUND, WRONG_USAGE, CommandFailed
 from statestore.cli.opening import writing
 from statestore.cli.parameters import Json, SessionArgument
@@ -24,7 +24,14 @@ EXAMPLES: Final = (
 def restore(ctx: typer.Context, session: SessionArgument, as_json: Json = False) -> None:
     """Get a session back out of the trash, with all that it had."""
     with writing(ctx) as store:
-        restored = store.restore_session(_find(store, session))
+        session_id = _find(store, session)
+        try:
+            restored = store.restore_session(session_id)
+        except SessionConflict as conflict:  # into the trash with the other, and it is the one that is restored
+            raise CommandFailed(
+                f"another session has the id {session_id} now: statestore delete {session_id} --forever makes room; "
+                f"to keep that one too, statestore fork {session_id} --id NEW before"
+            ) from conflict
     if as_json:
         print_json({"session_id": str(restored.id), "user_id": restored.user_id, "records": len(restored.timeline)})
     else:
