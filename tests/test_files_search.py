@@ -10,7 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ import pytest
 
 from faces import Face
 from statestore import AgentResponse, InvalidCursor, Session, StateStore, StoreUnavailable, UserMessage
-from statestore.engines.files import engine, log_file, wording
+from statestore.engines import stepping
+from statestore.engines.files import engine, image, log_file, wording
 from statestore.engines.files.directory import Directory
 from statestore.engines.fulltext import add_words
+from statestore.seedform.text import SessionText
 
 MOMENT = "2026-01-01T00:00:00Z"
 
@@ -202,15 +205,16 @@ def test_a_file_rewritten_in_place_is_found_by_its_new_words_alone(files_store: 
     assert places(files_store, "gamma") == set()
 
 
-def test_a_rewrite_within_a_tick_of_the_clock_is_not_missed(files_store: StateStore, directory: Path) -> None:
-    for turn in range(30):
-        path = write_session(directory, "s", f"first {turn:02}")
-        assert places(files_store, f'"first {turn:02}"') == {("s", 1)}
-        moment = path.stat().st_mtime_ns
-        if time.time_ns() - moment < 15_000_000:
-            write_session(directory, "s", f"later {turn:02}")
-            os.utime(path, ns=(moment, moment))
-            assert places(files_store, f'"later {turn:02}"') == {("s", 1)}
+def test_a_rewrite_within_a_tick_of_the_clock_is_not_missed(
+    files_store: StateStore, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_session(directory, "s", "first")
+    moment = path.stat().st_mtime_ns
+    monkeypatch.setattr(time, "time_ns", lambda: moment + 15_000_000)
+    assert places(files_store, "first") == {("s", 1)}
+    write_session(directory, "s", "later")
+    os.utime(path, ns=(moment, moment))
+    assert places(files_store, "later") == {("s", 1)}
 
 
 def test_of_a_session_that_grew_only_what_is_new_is_indexed(files_store: StateStore, indexed: Indexed) -> None:
@@ -249,7 +253,7 @@ def test_what_was_indexed_serves_the_next_process(files_store: StateStore, face:
 def test_many_small_steps_index_all_and_remove_all(
     files_store: StateStore, monkeypatch: pytest.MonkeyPatch, directory: Path
 ) -> None:
-    monkeypatch.setattr(wording, "RECORDS_A_STEP", 3)
+    monkeypatch.setattr(stepping, "RECORDS_A_STEP", 3)
     monkeypatch.setattr(wording, "SESSIONS_A_STEP", 2)
     for name in "abcd":
         fill(files_store, name, *(f"word {name}{n}" for n in range(1, 11)))
@@ -261,6 +265,55 @@ def test_many_small_steps_index_all_and_remove_all(
     write_session(directory, "c", "word new")
     expected = {("a", 1), ("a", 2), ("a", 11), ("c", 1)} | {("d", seq) for seq in range(1, 11)}
     assert places(files_store, "word", limit=100) == expected
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_a_step_takes_and_removes_records_up_to_a_number_of_bytes(
+    is_deleted: bool, files_store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stepping, "BYTES_A_STEP", 4000)
+    steps: list[int] = []
+
+    @contextmanager
+    def counted(connection: sqlite3.Connection) -> Iterator[None]:
+        before = connection.execute("SELECT count(*) FROM words").fetchone()[0]
+        with log_file.transaction(connection):
+            yield
+            steps.append(connection.execute("SELECT count(*) FROM words").fetchone()[0] - before)
+
+    monkeypatch.setattr(wording, "transaction", counted)
+    fill(files_store, "s", *(f"horse {number} " + "word " * 200 for number in range(40)))
+    assert len(places(files_store, "horse", limit=100)) == 40
+    assert (max(steps), sum(steps)) == (5, 41)  # the title, too
+    steps.clear()
+    if is_deleted:
+        files_store.delete_session("s")
+    else:
+        files_store.rewind_session("s", to=0)
+    assert places(files_store, "horse") == set()
+    assert (min(steps), sum(steps)) == (-4, -41 if is_deleted else -40)
+
+
+def test_hits_that_alternate_between_sessions_parse_each_of_them_once(
+    files_store: StateStore, face: Face, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image, "KEPT_BYTES", 1000)
+    for turn, name in enumerate("ab"):
+        fill(files_store, name, *("horse " * (2 * number + turn) + "filler " * 100 for number in range(1, 9)))
+    time.sleep(0.05)  # what was written within a tick of the clock is looked at again
+    files_store.search_sessions("horse")
+    parsed: list[str] = []
+    parse = SessionText.__init__
+
+    def counted(text: SessionText, *arguments: Any) -> None:
+        parse(text, *arguments)
+        parsed.append(text.id)
+
+    other = face.open(directory)
+    monkeypatch.setattr(SessionText, "__init__", counted)
+    hits = other.search_sessions("horse", limit=100)
+    assert [(hit.session_id, hit.seq) for hit in hits] == [(name, seq) for seq in range(8, 0, -1) for name in "ba"]
+    assert sorted(parsed) == ["a", "b"]
 
 
 def test_threads_that_search_and_write_at_once_find_everything_they_wrote(directory: Path) -> None:

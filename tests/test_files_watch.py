@@ -20,12 +20,14 @@ import pytest
 from faces import Face
 from statestore import AgentResponse, CursorExpired, InvalidCursor, Session, StateStore, UserMessage
 from statestore.engine import ChangePage
-from statestore.engines.files import FilesEngine, following, noting
+from statestore.engines.files import FilesEngine, following, image, noting
+from statestore.seedform import text
 from statestore.seedform.text import SessionText
 from statestore.stored import StoredNotice
 
 MOMENT = "2026-01-01T00:00:00Z"
 LATER = "2026-01-02T00:00:00Z"
+WITHIN_A_TICK_NS = 15_000_000
 T = TypeVar("T")
 
 
@@ -533,32 +535,31 @@ def test_a_file_that_makes_no_sense_for_a_while_loses_nothing(watcher: Watcher, 
     assert watcher.take() == [("s", 1, "one"), ("s", 2, "two")]
 
 
-def test_a_write_within_a_tick_of_the_clock_is_not_missed(watcher: Watcher, directory: Path) -> None:
-    for turn in range(20):
-        path = write_session(directory, "s", f"first {turn:02}")
-        moment = time.time_ns()
-        os.utime(path, ns=(moment, moment))
-        assert ("s", 1, f"first {turn:02}") in watcher.take()
-        if time.time_ns() - moment < 15_000_000:
-            write_session(directory, "s", f"later {turn:02}")
-            os.utime(path, ns=(moment, moment))
-            assert watcher.take() == [("rewound", "s", 0), ("s", 1, f"later {turn:02}")]
+def test_a_write_within_a_tick_of_the_clock_is_not_missed(
+    watcher: Watcher, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_session(directory, "s", "first")
+    moment = time.time_ns()
+    os.utime(path, ns=(moment, moment))
+    monkeypatch.setattr(time, "time_ns", lambda: moment + WITHIN_A_TICK_NS)
+    assert ("s", 1, "first") in watcher.take()
+    write_session(directory, "s", "later")
+    os.utime(path, ns=(moment, moment))
+    assert watcher.take() == [("rewound", "s", 0), ("s", 1, "later")]
 
 
 def test_a_directory_touched_twice_within_a_tick_of_the_clock_is_looked_at_again(
     files_store: StateStore, watcher: Watcher, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(following, "QUIET_SECONDS", 60)
-    files_store.get_or_create_session("alice", "s")
-    for number in range(1, 11):
-        files_store.append("s", UserMessage(str(number)))
-        moment = time.time_ns()
-        os.utime(directory / "sessions", ns=(moment, moment))
-        assert ("s", number, str(number)) in watcher.take()
-        files_store.get_or_create_session("alice", f"s{number}")
-        os.utime(directory / "sessions", ns=(moment, moment))
-        if time.time_ns() - moment < 15_000_000:
-            assert watcher.take() == [("session", f"s{number}")]
+    files_store.get_or_create_session("alice", "first")
+    moment = time.time_ns()
+    os.utime(directory / "sessions", ns=(moment, moment))
+    monkeypatch.setattr(time, "time_ns", lambda: moment + WITHIN_A_TICK_NS)
+    assert watcher.take() == [("session", "first")]
+    files_store.get_or_create_session("alice", "later")
+    os.utime(directory / "sessions", ns=(moment, moment))
+    assert watcher.take() == [("session", "later")]
 
 
 # -- what it costs
@@ -603,6 +604,74 @@ def test_a_scan_without_changes_parses_nothing(
         wait_for_the_next_scan()
         assert watcher.take() == []
     assert parsed == []
+
+
+def test_files_that_are_more_than_is_kept_are_parsed_once_for_the_first_look(
+    files_store: StateStore, watch: Callable[..., Watcher], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image, "KEPT_BYTES", 1)
+    monkeypatch.setattr(following, "BYTES_A_STEP", 1)
+    for name in "abcd":
+        files_store.get_or_create_session("alice", name)
+    parsed: list[str] = []
+    parse = SessionText.__init__
+
+    def counted(found: SessionText, *arguments: Any) -> None:
+        parse(found, *arguments)
+        parsed.append(found.id)
+
+    monkeypatch.setattr(SessionText, "__init__", counted)
+    watch()
+    assert sorted(parsed) == list("abcd")
+
+
+def test_pages_of_a_backlog_scan_the_directory_once(
+    files_store: StateStore, watcher: Watcher, watch: Callable[..., Watcher], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "QUIET_SECONDS", 0)
+    for number in range(20):
+        files_store.get_or_create_session("alice", f"s{number}")
+    other = watch()  # it notes all of them
+    scans: list[Any] = []
+    differences = following.differences
+
+    def counted(*arguments: Any) -> Any:
+        scans.append(arguments)
+        return differences(*arguments)
+
+    monkeypatch.setattr(following, "differences", counted)
+    pages = [watcher.page(limit=2) for _ in range(9)]
+    assert [len(page.notices) for page in pages] == [2] * 9
+    assert scans == []
+    assert len(watcher.take(limit=2)) == 2
+    assert scans
+    assert watcher.cursor == other.cursor
+
+
+def test_the_page_that_ends_a_backlog_tells_of_what_nobody_noted_yet(
+    files_store: StateStore, watcher: Watcher, watch: Callable[..., Watcher]
+) -> None:
+    files_store.get_or_create_session("alice", "noted")
+    watch()
+    files_store.get_or_create_session("alice", "new")
+    assert list(map(told, watcher.page().notices)) == [("session", "noted"), ("session", "new")]
+
+
+def test_pages_of_one_long_change_put_the_session_in_order_once(
+    files_store: StateStore, watcher: Watcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files_store.get_or_create_session("alice", "s")
+    files_store.append("s", *(UserMessage(str(number)) for number in range(60)))
+    numbered: list[Any] = []
+    numbering_of = text.numbering_of
+
+    def counted(*arguments: Any) -> Any:
+        numbered.append(arguments)
+        return numbering_of(*arguments)
+
+    monkeypatch.setattr(text, "numbering_of", counted)
+    assert [seq for name, seq, *_ in watcher.take(limit=5) if name == "s"] == list(range(1, 61))
+    assert len(numbered) == 1
 
 
 # -- where nothing may be written

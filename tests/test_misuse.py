@@ -48,6 +48,16 @@ def test_an_engine_takes_its_options_where_it_is_made(option: dict[str, Any]) ->
             opened.open(engine, **option)
 
 
+@pytest.mark.parametrize("target", ["memory:", "sqlite:state.db", "file:state"])
+def test_a_durability_that_nobody_knows_is_refused(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidValue, match="durability is 'full' or 'relaxed', not 'much'"):
+        StateStore.open(target, durability="much")  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_engine_that_is_copied_from_is_opened_as_it_was_made(tmp_path: Path) -> None:
     with StateStore.open(tmp_path / "a.db") as store:
         store.save_json("notes", "n", 1)

@@ -130,6 +130,8 @@ class DeleteSession(Struct, frozen=True, gc=False):
 
 
 Change = PutDocument | DeleteDocument | DeleteCategory | ChangeSession | DeleteSession
+Batch = Sequence[Change]
+"""Changes that are all made, or none."""
 
 
 class Outcome(Struct, frozen=True, gc=False):
@@ -144,6 +146,9 @@ class Outcome(Struct, frozen=True, gc=False):
     deleted: int = 0
     """How many documents or sessions are gone."""
 
+
+Result = list[Outcome] | Exception
+"""What became of a batch: an outcome for each of its changes, or why it was not made."""
 
 Reason = Literal["exists", "missing", "version", "owner"]
 
@@ -220,7 +225,7 @@ class Engine(Protocol):
         """Wait for calls under way, then let go of everything; later calls raise `StoreClosed`. Twice is once."""
         ...
 
-    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+    async def commit(self, batch: Batch) -> list[Outcome]:
         """Make all changes or none; durable when it returns.
 
         A batch that names an item twice raises `InvalidValue`; one that goes beyond `atomic_scope`, `NotSupported`.
@@ -265,7 +270,7 @@ class Engine(Protocol):
 class GroupCommits(Protocol):
     """Makes many callers' batches together, with one flush: group commit."""
 
-    async def commit_group(self, batches: Sequence[Sequence[Change]]) -> list[list[Outcome] | Exception]:
+    async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
         """Make each batch wholly or not at all, as if in this order; its outcomes, or why it was not made.
 
         A batch that cannot be made takes no other one down.

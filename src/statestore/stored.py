@@ -4,7 +4,7 @@ Bodies, metadata and unknown fields are JSON text, kept verbatim, so that a copy
 engines ends in the same bytes.
 """
 
-from collections.abc import Callable, Container, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -23,7 +23,6 @@ from statestore.records import (
     column_of,
     decode_arrays,
     decode_pieces,
-    raw_items,
 )
 from statestore.timestamps import datetime_of, nanoseconds
 
@@ -146,20 +145,6 @@ class Records:
             if counts != found:
                 raise ValueError(f"it has {found} messages, responses and events that can be read, of {counts}")
 
-    def window(self, after: int | None, before: int | None, last: int | None) -> "Records":
-        """Those of them that are numbered above ``after`` and below ``before``, at most the ``last`` ones."""
-        if last == 0:
-            return Records(RecordArrays(), Numbering())
-        numbers = self.numbering
-        chosen = [
-            seq for seq in numbers.in_order() if (after is None or seq > after) and (before is None or seq < before)
-        ]
-        chosen = frozenset(chosen if last is None else chosen[-last:])
-        arrays = (_picked(chosen, *numbered) for numbered in zip(numbers.columns, self.arrays, strict=True))
-        seqs = ([seq for seq in column if seq in chosen] for column in numbers.columns)
-        keys = {seq: key for seq, key in numbers.keys.items() if seq in chosen}
-        return Records(RecordArrays(*arrays), Numbering(*seqs, keys=keys))
-
     def in_order(self) -> list[StoredRecord]:
         """The records one by one, as they follow each other in the session."""
         numbers = self.numbering
@@ -172,12 +157,6 @@ class Records:
         if numbers.keys:
             records = [msgspec.structs.replace(record, key=numbers.keys.get(record.seq)) for record in records]
         return records
-
-
-def _picked(chosen: Container[int], seqs: Sequence[int], array: memoryview) -> memoryview:
-    """A JSON array with those elements of another whose numbers were chosen."""
-    numbered = zip(seqs, raw_items(array), strict=True)
-    return memoryview(joined_array(bytes(body) for seq, body in numbered if seq in chosen))
 
 
 def _numbered(seqs: Sequence[int], array: memoryview) -> Iterable[tuple[int, bytes]]:

@@ -10,8 +10,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a file that another program replaced is not noticed before the rename",
         "engines/files/committing.py",
-        "self._surveyor.check_unchanged(directory, place, found)\n                self._directory.put_in_place",
-        "self._directory.put_in_place",
+        "            try:\n                self._surveyor.check_unchanged(directory, place, found)\n",
+        "            try:\n",
         "soak/test_beside_the_seed.py::test_beside_a_program_without_locks_nothing_is_lost_outside_the_window",
     ),
     Mutant(

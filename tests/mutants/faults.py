@@ -92,7 +92,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a file's new time may be that of its old one",
-        "engines/files/directory.py",
+        "engines/files/temporary.py",
         "                    moment = max(moment, old.st_mtime_ns + 1)\n",
         "",
         f"{_CLOCKS}::test_versions_of_a_file_do_not_come_back_though_the_clock_stands_still",
@@ -134,7 +134,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an index that cannot be written fails the listing",
-        "engines/files/index.py",
+        "engines/files/index_file.py",
         "        except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:\n",
         "        except sqlite3.DatabaseError as error:\n",
         "faults/test_faults_permissions.py::test_an_index_that_may_not_be_written_does_not_stop_a_listing",

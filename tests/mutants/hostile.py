@@ -18,9 +18,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a directory that is a link is entered",
-        "engines/files/directory.py",
-        "_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW |",
-        "_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY |",
+        "engines/files/lasting.py",
+        "DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW |",
+        "DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY |",
         f"{HOSTILE}::test_a_category_that_is_a_link_is_not_entered",
     ),
     Mutant(

@@ -7,7 +7,7 @@ from mutants.mutant import Mutant
 _TESTS = "soak/test_power.py"
 _DEED = f"{_TESTS}::test_a_cut_leaves_all_of_a_deed_or_nothing"
 _AGAIN = f"{_TESTS}::test_what_a_dead_process_began_lasts_once_another_has_had_it_acknowledged"
-_DIRECTORY = "engines/files/directory.py"
+_LASTING = "engines/files/lasting.py"
 _COMMITTING = "engines/files/committing.py"
 _JOURNAL = "engines/files/journal.py"
 _RECOVERY = "engines/files/recovery.py"
@@ -24,56 +24,56 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="a file's bytes are not flushed before it gets its name",
-        file=_DIRECTORY,
+        file="engines/files/temporary.py",
         old="                if self._is_durable:\n                    flush(fd)\n",
         new="",
         noticed_by=f"{_DEED}[a save]",
     ),
     Mutant(
         breaks="no directory is flushed",
-        file=_DIRECTORY,
+        file=_LASTING,
         old="            flush(directory)\n",
         new="",
         noticed_by=f"{_DEED}[a save]",
     ),
     Mutant(
         breaks="the way to a new store is not flushed",
-        file=_DIRECTORY,
+        file=_LASTING,
         old="                flush_directory(parent)\n",
         new="                pass\n",
         noticed_by=f"{_TESTS}::test_a_store_lasts_from_its_first_opening_on",
     ),
     Mutant(
         breaks="the way to a store that another process made and did not flush is not flushed",
-        file=_DIRECTORY,
+        file=_LASTING,
         old="        if self._is_durable:\n            try:\n                flush_directory(parent)",
         new="        if self._is_durable and not is_there:\n            try:\n                flush_directory(parent)",
         noticed_by=f"{_TESTS}::test_a_store_whose_maker_died_lasts_once_another_has_opened_it",
     ),
     Mutant(
         breaks="a new category is not flushed before its batch is journalled",
-        file=_DIRECTORY,
-        old="                os.mkdir(name, 0o777, dir_fd=parent)\n            self.flush_directory(parent)\n",
+        file=_LASTING,
+        old="                os.mkdir(name, 0o777, dir_fd=parent)\n            self.flush(parent)\n",
         new="                os.mkdir(name, 0o777, dir_fd=parent)\n",
         noticed_by=f"{_DEED}[a batch of several files]",
     ),
     Mutant(
         breaks="a category that a dead process made is not flushed before a batch into it is journalled",
-        file=_DIRECTORY,
+        file=_LASTING,
         old="            self._flush_way_to(fd)\n",
         new="            pass\n",
         noticed_by=f"{_AGAIN}[a batch in a new category]",
     ),
     Mutant(
         breaks="a category that a dead process made is not flushed with what is written into it",
-        file=_DIRECTORY,
+        file=_LASTING,
         old="            self._flush_way_to(directory)\n",
         new="",
         noticed_by=f"{_AGAIN}[a document in a new category]",
     ),
     Mutant(
         breaks="directories above one that another program made are not flushed",
-        file=_DIRECTORY,
+        file=_LASTING,
         old="                self._flush_way_to(parent)\n",
         new="",
         noticed_by=f"{_TESTS}::test_a_document_lasts_in_directories_that_another_program_made",
@@ -81,56 +81,56 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a renamed file's directory is not flushed",
         file=_COMMITTING,
-        old="                raise\n            self._directory.flush_directory(directory)\n",
+        old="                raise\n            self._directory.lasting.flush(directory)\n",
         new="                raise\n",
         noticed_by=f"{_DEED}[a save]",
     ),
     Mutant(
         breaks="a removed file's directory is not flushed",
         file=_COMMITTING,
-        old="os.unlink(place.file, dir_fd=directory)\n            self._directory.flush_directory(directory)\n",
+        old="os.unlink(place.file, dir_fd=directory)\n            self._directory.lasting.flush(directory)\n",
         new="os.unlink(place.file, dir_fd=directory)\n",
         noticed_by=f"{_DEED}[a document deleted]",
     ),
     Mutant(
         breaks="a change that a dead process wrote is acknowledged without a flush",
         file=_COMMITTING,
-        old="                self._directory.flush_directory(directory)  # whoever wrote",
+        old="                self._directory.lasting.flush(directory)  # whoever wrote",
         new="                pass  # whoever wrote",
         noticed_by=f"{_AGAIN}[a change without effect]",
     ),
     Mutant(
         breaks="a removal that a dead process made is acknowledged without a flush",
         file=_COMMITTING,
-        old="            self._directory.flush_directory(directory)  # whoever removed",
+        old="            self._directory.lasting.flush(directory)  # whoever removed",
         new="            pass  # whoever removed",
         noticed_by=f"{_AGAIN}[a document deleted]",
     ),
     Mutant(
         breaks="the names of temporary files are not flushed before the journal that speaks of them",
         file=_JOURNAL,
-        old="        directory.flush_temporary_names()",
+        old="        directory.temporary.flush_names()",
         new="        pass",
         noticed_by=f"{_DEED}[a batch of several files]",
     ),
     Mutant(
         breaks="a journal is not flushed before its batch is made",
         file=_JOURNAL,
-        old="        raise\n    directory.flush_directory(directory.own)\n",
+        old="        raise\n    directory.lasting.flush(directory.own)\n",
         new="        raise\n",
         noticed_by=f"{_DEED}[a batch of several files]",
     ),
     Mutant(
         breaks="the end of a journal is not flushed",
         file=_JOURNAL,
-        old="        os.unlink(NAME, dir_fd=directory.own)\n    directory.flush_directory(directory.own)\n",
+        old="        os.unlink(NAME, dir_fd=directory.own)\n    directory.lasting.flush(directory.own)\n",
         new="        os.unlink(NAME, dir_fd=directory.own)\n",
         noticed_by=f"{_TESTS}::test_a_journal_does_not_come_back",
     ),
     Mutant(
         breaks="what a batch made is not flushed before its journal goes",
         file=_RECOVERY,
-        old="                self._directory.flush_directory(directory)\n",
+        old="                self._directory.lasting.flush(directory)\n",
         new="",
         noticed_by=f"{_DEED}[a batch of several files]",
     ),
@@ -145,20 +145,23 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="a recovery throws away what is to be merged before it is merged",
         file=_RECOVERY,
         old="        if merged is None or found is None:\n",
-        new="        self._directory.discard(step.temporary or '')\n        if merged is None or found is None:\n",
+        new=(
+            "        self._directory.temporary.discard(step.temporary or '')\n"
+            "        if merged is None or found is None:\n"
+        ),
         noticed_by=f"{_TESTS}::test_a_recovery_that_dies_leaves_to_the_next_one_what_is_to_be_merged",
     ),
     Mutant(
         breaks="where a damaged file went is not flushed",
         file=_REPAIRING,
-        old="            self._directory.flush_directory(aside)\n",
+        old="            self._directory.lasting.flush(aside)\n",
         new="",
         noticed_by=f"{_TESTS}::test_what_is_moved_aside_is_not_lost",
     ),
     Mutant(
         breaks="where a damaged file was is not flushed",
         file=_REPAIRING,
-        old="            self._directory.flush_directory(fd)\n",
+        old="            self._directory.lasting.flush(fd)\n",
         new="",
         noticed_by=f"{_TESTS}::test_what_is_moved_aside_is_not_lost",
     ),

@@ -6,50 +6,20 @@ python sqlite_fork_scenes.py SCENE DATABASE
 from __future__ import annotations
 
 import asyncio
-import json
 import multiprocessing
 import os
 import shutil
-import signal
 import sys
 import threading
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from sqlite_hooks import hooked
 
+from scenes import PATIENCE, in_child, play
 from statestore import AsyncStateStore, StateStore, UserMessage
 from statestore.engines.sqlite import pool
-
-warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which are what this is about
-PATIENCE = 6
-
-
-def in_child(work: Callable[[], Any], *, leave: Callable[[int], Any] = os._exit) -> Callable[[], Any]:
-    """Fork; the child works and tells. What it told comes with a call; ``"hangs"`` if it never did."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(PATIENCE)
-        try:
-            told = work()
-        except BaseException as error:  # noqa: BLE001 - told to the test
-            told = f"{type(error).__name__}: {error}"
-        os.write(writing, json.dumps(told).encode())
-        os.close(writing)
-        leave(0)
-    os.close(writing)
-
-    def told_by_child() -> Any:
-        with open(reading, "rb") as pipe:
-            text = pipe.read()
-        os.waitpid(pid, 0)
-        return json.loads(text) if text else "hangs"
-
-    return told_by_child
 
 
 def _append(store: StateStore, writer: str, count: int = 50) -> list[int]:
@@ -97,7 +67,7 @@ def beside_busy_threads(path: str) -> Any:
     children = {}
     for number in range(12):
         store.append("shared", UserMessage(f"main:{number}"))
-        children[f"child{number}"] = in_child(lambda number=number: _append(store, f"child{number}", 10))  # type: ignore[misc]
+        children[f"child{number}"] = in_child(lambda number=number: _append(store, f"child{number}", 10))
     told |= {name: child() for name, child in children.items()}
     is_over.set()
     for thread in threads:
@@ -160,7 +130,7 @@ def by_multiprocessing(path: str) -> Any:
 
 def in_the_middle_of_a_transaction(path: str) -> Any:
     """A fork does not wait for ever for a thread: the child is refused, and does not disturb that thread."""
-    pool.FORK_PATIENCE = 0.2  # type: ignore[misc]
+    pool.PATIENCE = 0.2
     is_there, may_go = threading.Event(), threading.Event()
     writing = threading.local()
 
@@ -259,6 +229,4 @@ def async_store_in_a_child(path: str) -> Any:
 
 
 if __name__ == "__main__":
-    print(json.dumps(globals()[sys.argv[1]](sys.argv[2])))
-    sys.stdout.flush()
-    os._exit(0)  # threads of a scene that hangs must not keep the interpreter
+    play(globals())

@@ -61,7 +61,7 @@ def hooked(before: Hook = _nothing, after: Hook = _nothing) -> Iterator[list[sql
         made.append(_connect(*arguments, **options))
         return made[-1]
 
-    sqlite3.connect = connect  # type: ignore[assignment]
+    sqlite3.connect = connect
     try:
         yield made
     finally:

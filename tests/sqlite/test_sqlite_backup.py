@@ -49,10 +49,7 @@ def _write_without_end(database: Path, writer: str, tell: Tell) -> None:
 def test_a_copy_made_beside_two_writers_is_of_one_moment(database: Path, furnished: StateStore, copy: Path) -> None:
     for name in ("Ax", "Ay", "Bx", "By"):
         furnished.get_or_create_session("alice", name)
-    writers = {
-        name: Child(lambda tell, name=name: _write_without_end(database, name, tell))  # type: ignore[misc]
-        for name in "AB"
-    }
+    writers = {name: Child(lambda tell, name=name: _write_without_end(database, name, tell)) for name in "AB"}
     acknowledged = {name: len(writer.wait_for_words(30)) for name, writer in writers.items()}
     copies = [copy.with_name(f"{number}.db") for number in range(5)]
     for path in copies:

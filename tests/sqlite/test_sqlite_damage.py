@@ -79,11 +79,11 @@ def reads(store: StateStore) -> list[Callable[[], object]]:
     for number in range(12):
         name = f"session-{number}"
         calls += [
-            lambda name=name: store.load_session(name),  # type: ignore[misc]
-            lambda name=name: store.load_session(name, last=3),  # type: ignore[misc]
-            lambda name=name: store.timeline(name, before=8, limit=4),  # type: ignore[misc]
-            lambda name=name: store.timeline(name),  # type: ignore[misc]
-            lambda name=name: store.session_exists(name),  # type: ignore[misc]
+            lambda name=name: store.load_session(name),
+            lambda name=name: store.load_session(name, last=3),
+            lambda name=name: store.timeline(name, before=8, limit=4),
+            lambda name=name: store.timeline(name),
+            lambda name=name: store.session_exists(name),
         ]
     return calls
 
@@ -503,6 +503,16 @@ def test_a_session_that_is_left_out_makes_no_page_shorter(database: Path, order:
             found += [summary.id for summary in page]
             after = page[-1].cursor
         assert sorted(found) == [f"session-{number}" for number in (0, 2, 3, 4, 5, 6)]
+
+
+def test_each_session_that_is_left_out_is_read_and_told_once(database: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with StateStore.open(database) as store:
+        for number in range(60):
+            store.save_session(Session("alice", f"session-{number:02}"))
+        wreck(database, "UPDATE sessions SET updated = 'never' WHERE id >= 'session-10'")
+        assert [summary.id for summary in store.list_sessions(limit=3)] == ["session-09", "session-08", "session-07"]
+    told = [record.getMessage() for record in caplog.records if "left out of the listing" in record.getMessage()]
+    assert len(told) == len(set(told)) == 50
 
 
 NOT_UTF8 = {

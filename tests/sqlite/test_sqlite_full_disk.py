@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 import signal
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from sqlite_hooks import files_beside, said, verdict
 
 from children import Tell, in_child
+from disks import fill
 from statestore import Session, StateStore, StoreUnavailable, UserMessage
 from statestore.engine import ChangeSession, NewRecord
 from statestore.engines.sqlite import SqliteEngine
@@ -156,37 +155,11 @@ def test_a_new_store_for_which_there_is_no_room_is_refused_and_can_be_made_later
 # -- a disk that is really full ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path | None]:
-    """A disk of four megabytes, where one may be mounted."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=4m,mode=755", "tmpfs", str(place)]
-    is_mounted = shutil.which("mount") is not None and _succeeds(command)
-    yield place if is_mounted else None
-    if is_mounted:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
-def _succeeds(command: list[str]) -> bool:
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-def _fill(disk: Path, leave: int) -> Path:
-    filler = disk / "filler"
-    with open(filler, "wb") as file:
-        free = os.statvfs(disk)
-        file.write(b"\0" * (free.f_bavail * free.f_bsize - leave))
-    return filler
-
-
 @pytest.mark.parametrize("pages", [0, 1, 2, 3, 5, 8, 20])
-def test_a_full_disk_is_told_as_such_and_costs_nothing(pages: int, small_disk: Path | None) -> None:
-    if small_disk is None:
-        return  # nothing can be mounted here; the limit on file sizes above stands for it
+def test_a_full_disk_is_told_as_such_and_costs_nothing(pages: int, small_disk: Path) -> None:
     with StateStore.open(small_disk / "state.db") as store:
         store.get_or_create_session("alice", "one")
-        filler = _fill(small_disk, pages * 4096)
+        filler = fill(small_disk, pages * 4096)
         acknowledged: list[str] = []
         with pytest.raises(StoreUnavailable, match="no space left"):
             for turn in range(100):
@@ -219,24 +192,25 @@ def _session(text: str) -> Session:
     return session
 
 
-def test_on_a_full_disk_one_can_open_read_and_list(small_disk: Path | None) -> None:
-    if small_disk is None:
-        return
+def test_on_a_full_disk_one_can_open_read_and_list(small_disk: Path) -> None:
     database = small_disk / "state.db"
     with StateStore.open(database) as store:
         store.get_or_create_session("alice", "one")
         _two_records(store, "a ")
-        _fill(small_disk, 0)
-        _check_whole(store, ["a "])
-        assert store.check() == []
+        fill(small_disk, 0)
+        with StateStore.open(database, read_only=True) as other:
+            for reader in (store, other):
+                _check_whole(reader, ["a "])
+                assert [summary.id for summary in reader.list_sessions()] == ["one"]
+                assert reader.check() == []
+    with StateStore.open(database, read_only=True) as last:
+        _check_whole(last, ["a "])
 
 
-def test_a_backup_onto_a_full_disk_leaves_nothing_behind(small_disk: Path | None, store: StateStore) -> None:
-    if small_disk is None:
-        return
+def test_a_backup_onto_a_full_disk_leaves_nothing_behind(small_disk: Path, store: StateStore) -> None:
     store.get_or_create_session("alice", "one")
     store.append("one", UserMessage("x" * 1_000_000))
-    filler = _fill(small_disk, 300_000)
+    filler = fill(small_disk, 300_000)
     with pytest.raises(StoreUnavailable, match=r"copy\.db"):
         store.backup(small_disk / "copy.db")
     assert [path.name for path in small_disk.iterdir()] == ["filler"]

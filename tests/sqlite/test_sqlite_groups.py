@@ -195,7 +195,7 @@ def test_a_rewind_to_a_number_beyond_all_is_no_trouble(store: StateStore) -> Non
 
 def _waiting(store: StateStore) -> int:
     """How many threads wait for somebody to commit for them."""
-    engine: Any = store._store._engine  # type: ignore[reportPrivateUsage]
+    engine: Any = store._store._engine
     return len(engine._writer._gathering._waiting)
 
 

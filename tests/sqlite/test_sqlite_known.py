@@ -103,7 +103,7 @@ def test_a_change_at_the_very_version_is_made_however_many_sessions_its_group_ma
     moment = "2026-01-01T00:00:00Z"
     births = [ChangeSession(f"{n}", moment, create=NewSession("alice", moment)) for n in range(MOST_KNOWN + 1)]
     change = ChangeSession("one", moment, Requires(version="theirs"), set_metadata={"n": b"1"})
-    engine: Any = store._store._engine  # type: ignore[reportPrivateUsage]
+    engine: Any = store._store._engine
     results = step(engine.commit_group([[change] for change in (*births, change)]))
     assert not [result for result in results if isinstance(result, Exception)]
     assert store.check() == []

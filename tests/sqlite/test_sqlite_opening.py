@@ -18,7 +18,8 @@ import pytest
 from sqlite_hooks import LOCK_FILES, files_beside, hooked, raw, said, seqs, wreck
 
 import contestants
-from children import Tell, in_child, together
+from children import together
+from nobody import as_nobody
 from statestore import (
     CorruptSession,
     InvalidValue,
@@ -175,14 +176,6 @@ def public() -> Iterator[Path]:
         os.chmod(name, 0o755)
 
 
-def _become_nobody() -> None:
-    """From here on, permissions bind: root gives up being root."""
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
-
-
 @pytest.mark.parametrize("is_directory_writable", [False, True])
 def test_a_file_that_may_not_be_written_is_opened_for_reading_only(is_directory_writable: bool, public: Path) -> None:
     path = public / "state.db"
@@ -191,14 +184,13 @@ def test_a_file_that_may_not_be_written_is_opened_for_reading_only(is_directory_
     os.chmod(path, 0o444)
     os.chmod(public, 0o777 if is_directory_writable else 0o555)
 
-    def work(tell: Tell) -> None:
-        _become_nobody()
+    def work() -> None:
         with pytest.raises(StoreUnavailable, match=r"state\.db.*read_only=True"):
             StateStore.open(path)
         with StateStore.open(path, read_only=True) as reader:
-            tell(str(reader.session_exists("one")))
+            assert reader.session_exists("one")
 
-    assert in_child(work) == ["True"]
+    as_nobody(work, public, is_owner=False)
 
 
 def test_a_damaged_session_in_a_file_that_may_not_be_written_is_told_as_one(public: Path) -> None:
@@ -209,15 +201,14 @@ def test_a_damaged_session_in_a_file_that_may_not_be_written_is_told_as_one(publ
     os.chmod(path, 0o444)
     os.chmod(public, 0o555)
 
-    def work(_tell: Tell) -> None:
-        _become_nobody()
+    def work() -> None:
         with (
             StateStore.open(path, read_only=True) as reader,
             pytest.raises(CorruptSession, match="session bad: 'never'"),
         ):
             reader.load_session("bad")
 
-    in_child(work)
+    as_nobody(work, public, is_owner=False)
 
 
 def test_a_file_that_may_not_be_read_is_refused(public: Path) -> None:
@@ -225,14 +216,12 @@ def test_a_file_that_may_not_be_read_is_refused(public: Path) -> None:
     StateStore.open(path).close()
     os.chmod(path, 0)
 
-    def work(tell: Tell) -> None:
-        _become_nobody()
+    def work() -> None:
         for read_only in (False, True):
             with pytest.raises(StoreUnavailable, match="may not be"):
                 StateStore.open(path, read_only=read_only)
-        tell("refused")
 
-    assert in_child(work) == ["refused"]
+    as_nobody(work, public, is_owner=False)
 
 
 def test_a_directory_that_may_not_be_written_is_explained(public: Path) -> None:
@@ -243,14 +232,12 @@ def test_a_directory_that_may_not_be_written_is_explained(public: Path) -> None:
         os.unlink(f"{path}{suffix}")
     os.chmod(public, 0o555)
 
-    def work(tell: Tell) -> None:
-        _become_nobody()
+    def work() -> None:
         for target in (path, public / "new.db", public / "a" / "new.db"):
             with pytest.raises(StoreUnavailable, match=str(public)):
                 StateStore.open(target)
-        tell("refused")
 
-    assert in_child(work) == ["refused"]
+    as_nobody(work, public, is_owner=False)
 
 
 def test_a_symbolic_link_leads_to_the_store(tmp_path: Path, opened: Callable[..., StateStore]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from sqlite_hooks import hooked, raw, said
 
 from statestore import AgentResponse, Event, StateStore, UserMessage
+from statestore.engines import stepping
 from statestore.engines.sqlite import indexing
 from statestore.engines.sqlite.statements import SQL
 
@@ -55,7 +56,7 @@ def test_an_index_that_somebody_begins_anew_during_a_search_hides_nothing(
 
     with hooked(after=begin_anew):
         store = opened(read_only=read_only)
-        monkeypatch.setattr(indexing, "RECORDS_A_STEP", 1)
+        monkeypatch.setattr(stepping, "RECORDS_A_STEP", 1)
         assert {hit.session_id for hit in store.search_sessions("horse")} == {"a", "b", "c"}
     assert is_done
 

@@ -29,7 +29,6 @@ from statestore.notices import Notice
 from statestore.store.async_store import AsyncStateStore
 
 if TYPE_CHECKING:
-
     from statestore.conformance.contract import Contract
 
 T = TypeVar("T")

@@ -1,12 +1,12 @@
-"""Closing an engine that is in use in an event loop: calls under way are waited for, later ones are refused."""
+"""The calls of an engine that is used in an event loop: whether they are let in, and what comes out of them."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 
-from statestore.engines.columns import SENSELESS
-from statestore.errors import CorruptData, StateStoreError, StoreClosed
+from statestore.engines.columns import SENSELESS, senseless
+from statestore.errors import StateStoreError, StoreClosed
 
 
 def is_at_the_end(error: BaseException) -> bool:
@@ -15,7 +15,11 @@ def is_at_the_end(error: BaseException) -> bool:
 
 
 class Calls:
-    """Counts the calls of one engine: ``with calls:`` is one; `StoreClosed` if the engine is not open here."""
+    """The calls of one engine: ``with calls:`` is one; `StoreClosed` if the engine is not open here.
+
+    They are counted: whoever closes the engine waits for them. A stored value that makes no sense leaves a call as
+    `CorruptData`.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -42,9 +46,7 @@ class Calls:
         if not self._count:
             self._over.set()
         if isinstance(error, SENSELESS) and not isinstance(error, StateStoreError):
-            raise CorruptData(
-                f"{self._url} holds a value that makes no sense ({error}): check() tells where"
-            ) from error
+            raise senseless(self._url, error) from error
 
     async def close(self) -> bool:
         """Let no more calls in, and wait for those under way in this loop; whether there is anything to let go of."""

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from statestore.errors import InvalidValue
+from statestore.errors import CorruptData, InvalidValue
 from statestore.records import AGENT, USER, decode_body, kind_of
 
 EVENT: Final = "event"
@@ -16,6 +16,19 @@ INT_MAX: Final = (1 << 63) - 1
 """What fits into a column of whole numbers."""
 SENSELESS: Final = (TypeError, AttributeError, ValueError, OverflowError)
 """What comes of a value that we never put in its place: somebody else did, or the storage is damaged."""
+
+PROJECT: Final = "coalesce(project_id, project, projects)"
+"""The project of a session, in SQL."""
+SUMMARY_COLUMNS: Final = (
+    "id, user_id, users, created, updated, agents, events, active_seed_id, active_persona_id, "
+    f"{PROJECT}, parent_session_id, coalesce(title, opening), size, version"
+)
+"""The columns of a session that listings show, in the order of the fields of `SessionSummary`."""
+
+
+def senseless(where: str, error: BaseException) -> CorruptData:
+    """What users are told of a value that makes no sense."""
+    return CorruptData(f"{where} holds a value that makes no sense ({error}): check() tells where")
 
 
 def kind_of_column(column: int) -> str:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from weakref import WeakSet
 
 PATIENCE: Final = 10.0
-"""Seconds that a fork waits for a lock."""
+"""Seconds that a fork waits for a lock, or for calls under way in other threads."""
 
 
 class Forgetful(Protocol):

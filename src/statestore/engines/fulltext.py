@@ -1,24 +1,24 @@
 """The index of words, for engines that keep one in SQLite: FTS5, a row a record, found by bm25.
 
-A row's number is its place: the session's number and the record's, or 0 for the title. The caller owns the
-connection, the table that says which session has which number, and the moment when words are added.
+A row's number is the place of a record; a title has that of record 0. The caller owns the connection, the table
+``sessions`` that says which session has which number, and the moment when words are added.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from math import isfinite
 from typing import Final, NamedTuple
 
 from statestore.engine import SearchQuery
+from statestore.engines.places import SEQ_BITS, number_of, place_of, places_between, seq_of
 from statestore.engines.snapshots import snapshot
+from statestore.engines.stepping import Room
 from statestore.errors import InvalidCursor
 from statestore.searching import TITLE_SEQ, index_text, match_expression
 from statestore.stored import SearchHit
-
-SEQ_BITS: Final = 32
-LAST_SEQ: Final = (1 << SEQ_BITS) - 1
 
 CREATE_WORDS: Final = "CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'ascii')"
 
@@ -32,12 +32,12 @@ class Match(NamedTuple):
     @property
     def number(self) -> int:
         """The session's."""
-        return self.place >> SEQ_BITS
+        return number_of(self.place)
 
     @property
     def seq(self) -> int | None:
         """The record's; ``None`` for a title."""
-        return self.place & LAST_SEQ or None
+        return seq_of(self.place) or None
 
     @property
     def cursor(self) -> str:
@@ -51,41 +51,42 @@ def add_words(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) 
     connection.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", rows)
 
 
-class Removal(NamedTuple):
-    """How many rows were removed, and the number of the last one that is still to go; ``None`` if none is."""
+def remove_words(connection: sqlite3.Connection, number: int, *, after: int | None, room: Room) -> int | None:
+    """Forget the words of a session's records above ``after``, the last ones first, as far as there is room.
 
-    removed: int
-    left: int | None
-
-
-def remove_words(connection: sqlite3.Connection, number: int, *, after: int | None, room: int) -> Removal:
-    """Forget the words of a session's records above ``after``, the last ones first, at most ``room`` of them.
-
-    Without ``after``, those of the title go too.
+    Without ``after``, those of the title go too. The number of the last record that still has words; ``None`` if all
+    are forgotten.
     """
-    first = (number << SEQ_BITS) + (0 if after is None else max(after, 0) + 1)
-    query = "SELECT rowid FROM words WHERE rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
-    found = connection.execute(query, (first, number << SEQ_BITS | LAST_SEQ, max(room, 0) + 1)).fetchall()
-    left = found.pop()[0] & LAST_SEQ if len(found) > max(room, 0) else None
+    first, last = places_between(number, None if after is None else max(after, 0), None)
+    query = "SELECT rowid, length(CAST(text AS BLOB)) FROM words WHERE rowid BETWEEN ? AND ? ORDER BY rowid DESC"
+    found: list[int] = []
+    left: int | None = None
+    with closing(connection.execute(query, (first, last))) as rows:
+        for place, size in rows:
+            if not room.is_left:
+                left = seq_of(place)
+                break
+            room.take(size or 0)
+            found.append(place)
     if found:
-        connection.execute("DELETE FROM words WHERE rowid BETWEEN ? AND ?", (*found[-1], *found[0]))
-    return Removal(len(found), left)
+        connection.execute("DELETE FROM words WHERE rowid BETWEEN ? AND ?", (found[-1], found[0]))
+    return left
 
 
 def set_title_words(connection: sqlite3.Connection, number: int, title: str | None) -> None:
     """Index a session's title in place of the one before."""
-    place = number << SEQ_BITS | TITLE_SEQ
+    place = place_of(number, TITLE_SEQ)
     connection.execute("DELETE FROM words WHERE rowid = ?", (place,))
     add_words(connection, [(place, title or "")])
 
 
 def best_matches(
-    connection: sqlite3.Connection, query: SearchQuery, *, sessions: str, project: str, after: Match | None, limit: int
+    connection: sqlite3.Connection, query: SearchQuery, *, project: str, after: Match | None, limit: int
 ) -> list[Match]:
     """What matches, best first, from the row after ``after`` on.
 
-    ``sessions`` is the table of sessions, with the columns ``number`` and ``user_id``; ``project`` is SQL for a
-    session's project. Words of sessions that it does not have do not match.
+    The table ``sessions`` has the columns ``number`` and ``user_id``, and ``project`` is SQL for a session's project.
+    Words of sessions that are not in it do not match.
     """
     where = ["words MATCH ?"]
     values: list[object] = [match_expression(query.terms)]
@@ -99,7 +100,7 @@ def best_matches(
         where.append("(words.rank, words.rowid) > (?, ?)")
         values += [after.score, after.place]
     sql = (  # our own names
-        f"SELECT words.rowid, words.rank FROM words JOIN {sessions} AS sessions ON number = words.rowid >> {SEQ_BITS} "  # noqa: S608
+        f"SELECT words.rowid, words.rank FROM words JOIN sessions ON number = words.rowid >> {SEQ_BITS} "  # noqa: S608
         f"WHERE {' AND '.join(where)} ORDER BY words.rank, words.rowid LIMIT ?"
     )
     return [Match(*row) for row in connection.execute(sql, (*values, min(limit, 2**62)))]
@@ -110,7 +111,6 @@ def search_words(
     query: SearchQuery,
     hits_of: Callable[[list[Match]], Iterable[SearchHit]],
     *,
-    sessions: str,
     project: str,
 ) -> list[SearchHit]:
     """Hits, best first. ``hits_of`` makes them of matches, as far as what matched is still there."""
@@ -120,7 +120,7 @@ def search_words(
         if after is not None:
             after = _as_it_is_now(connection, query, after)
         while (missing := query.limit - len(hits)) > 0:
-            matches = best_matches(connection, query, sessions=sessions, project=project, after=after, limit=missing)
+            matches = best_matches(connection, query, project=project, after=after, limit=missing)
             hits += hits_of(matches)
             if len(matches) < missing:
                 break

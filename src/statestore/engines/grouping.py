@@ -7,11 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from math import inf
 from typing import Final, NamedTuple
 
-from statestore.engine import Change, Outcome
+from statestore.engine import Batch, Outcome, Result
 from statestore.errors import StoreClosed, StoreUnavailable
 
-Results = list[list[Outcome] | Exception]
-CommitGroup = Callable[[Sequence[Sequence[Change]]], Awaitable[Results]]
+CommitGroup = Callable[[Sequence[Batch]], Awaitable[list[Result]]]
 
 MOST: Final = 256
 """How many batches a group has at most: a huge one makes everybody wait for its slowest."""
@@ -20,7 +19,7 @@ MOST: Final = 256
 class _Waiting(NamedTuple):
     """A batch, where its outcomes go, and when it came, by the loop's clock."""
 
-    batch: Sequence[Change]
+    batch: Batch
     result: asyncio.Future[list[Outcome]]
     came: float
 
@@ -41,7 +40,7 @@ class Grouping:
         self._groups: set[asyncio.Task[None]] = set()
         self._is_open = True
 
-    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+    async def commit(self, batch: Batch) -> list[Outcome]:
         """The outcomes of one batch, made together with whatever else waits."""
         if not self._is_open:
             raise StoreClosed("the store was closed")

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from statestore.engines.columns import age_of, kind_of_column
+from statestore.engines.versions import is_given_out
 from statestore.errors import InvalidName, InvalidValue
 from statestore.jsontext import members
 from statestore.names import check_name, check_session_id, check_stored_category
@@ -58,11 +59,21 @@ def faults_of_record(kind: str, body: bytes) -> Iterator[str]:
 
 def faults_of_document(category: str, name: str, kind: str, body: bytes) -> Iterator[str]:
     """What is wrong with a document."""
+    yield from faults_of_name(category, name)
+    yield from faults_of_content(kind, body)
+
+
+def faults_of_name(category: str, name: str) -> Iterator[str]:
+    """What is wrong with where a document is kept."""
     try:
         check_stored_category(category)
         check_name(name)
     except InvalidName as error:
         yield f"its name breaks the naming rule: {error}"
+
+
+def faults_of_content(kind: str, body: bytes) -> Iterator[str]:
+    """What is wrong with what a document holds: one thing at most."""
     try:
         if kind == "json":
             msgspec.json.decode(body)
@@ -101,7 +112,7 @@ def faults_of_row(row: Row, found: Counted) -> Iterator[str]:
     if found.kinds != row.counts:
         counted = "{} messages, {} responses and {} events"
         yield f"it has {counted.format(*found.kinds)}, and its header says {counted.format(*row.counts)}"
-    if len(row.version) != 16 or row.version.strip("0123456789abcdef"):
+    if not is_given_out(row.version):
         yield f"its version is {row.version!r}, which we never give out"
     if found.last >= row.next_seq:
         yield f"it has a record {found.last}, and {row.next_seq} is the next number to be given out"

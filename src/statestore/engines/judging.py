@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from statestore.engine import (
+    Batch,
     Change,
     ChangeSession,
     DeleteCategory,
@@ -54,7 +55,7 @@ def item_of(change: Change) -> Item:
     return ("document", change.category, change.name, change.kind)
 
 
-def check_batch(batch: Sequence[Change]) -> None:
+def check_batch(batch: Batch) -> None:
     """Refuse a batch that names an item twice, or deletes a category that it also writes into."""
     if len(batch) == 1:
         return
@@ -68,7 +69,7 @@ def check_batch(batch: Sequence[Change]) -> None:
             raise InvalidValue(f"a batch cannot delete the category {item[1]!r} and change a document in it")
 
 
-def judge(batch: Sequence[Change], find: Callable[[SingleChange], Stored | None]) -> None:
+def judge(batch: Batch, find: Callable[[SingleChange], Stored | None]) -> None:
     """Raise `PreconditionFailed`, naming every change whose preconditions do not hold."""
     failures: list[Failure] = []
     for index, change in enumerate(batch):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
-from collections.abc import Sequence
 from itertools import count
 
 from statestore.engine import (
     SESSION_FIELDS,
     AtomicScope,
+    Batch,
     Change,
     ChangeSession,
     DeleteCategory,
@@ -25,8 +24,10 @@ from statestore.engine import (
 )
 from statestore.engines.forking import hold_while_forking
 from statestore.engines.judging import Present, SingleChange, check_batch, judge
+from statestore.engines.options import check_writable, is_durable
 from statestore.engines.selecting import is_selected, select
-from statestore.errors import InvalidValue, ReadOnlyStore, StoreUnavailable
+from statestore.engines.versions import new_version
+from statestore.errors import InvalidValue, StoreUnavailable
 from statestore.jsontext import changed_members
 from statestore.labels import project_of, title_of
 from statestore.records import AGENT, USER
@@ -168,9 +169,8 @@ class MemoryEngine:
     async def close(self) -> None:
         """Nothing to do: what is stored stays as long as the engine."""
 
-    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
-        if self._read_only:
-            raise ReadOnlyStore("memory: was opened for reading only")
+    async def commit(self, batch: Batch) -> list[Outcome]:
+        check_writable(self.url, read_only=self._read_only)
         check_batch(batch)
         with self._lock:
             judge(batch, self._find)
@@ -184,7 +184,7 @@ class MemoryEngine:
         document = self._documents.get((change.category, change.name, change.kind))
         return Present(document.version) if document else None
 
-    def _check_numbers(self, batch: Sequence[Change]) -> None:
+    def _check_numbers(self, batch: Batch) -> None:
         for change in batch:
             if isinstance(change, ChangeSession) and any(record.seq is not None for record in change.append):
                 session = self._sessions.get(change.id)
@@ -198,7 +198,7 @@ class MemoryEngine:
         before = present.version if present else None
         match change:
             case PutDocument(category, name, kind, body):
-                version = _new_version()
+                version = new_version()
                 self._documents[category, name, kind] = Document(category, name, kind, body, version)
                 return Outcome(before, version)
             case DeleteDocument(category, name, kind):
@@ -217,7 +217,7 @@ class MemoryEngine:
                     assert create is not None
                     session = self._sessions[session_id] = _Session(session_id, create, updated)
                 seqs = session.apply(change)
-                session.version = _new_version()
+                session.version = new_version()
                 return Outcome(before, session.version, seqs)
 
     async def read_session(
@@ -269,12 +269,9 @@ class MemoryEngine:
 _numbers = count(1)
 
 
-def _new_version() -> str:
-    return secrets.token_hex(8)
-
-
-def open_url(rest: str, *, read_only: bool = False, **_: object) -> MemoryEngine:
+def open_url(rest: str, *, create: bool = True, read_only: bool = False, durability: str = "full") -> MemoryEngine:
     """An engine for ``memory:``; every one is a store of its own."""
+    is_durable(durability)
     if rest:
         raise StoreUnavailable(f"memory: takes no name, and got {rest!r}")
     return MemoryEngine(read_only=read_only)

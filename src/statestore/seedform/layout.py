@@ -21,8 +21,7 @@ AGENTS: Final = "agent_responses"
 CREATED: Final = "created_at"
 UPDATED: Final = "updated_at"
 METADATA: Final = "metadata"
-OPTIONAL: Final = OPTIONAL_FIELDS
-ORDER: Final = (ID, USER_ID, USERS, AGENTS, *OPTIONAL, CREATED, UPDATED, METADATA)
+ORDER: Final = (ID, USER_ID, USERS, AGENTS, *OPTIONAL_FIELDS, CREATED, UPDATED, METADATA)
 _RANK: Final = {key: rank for rank, key in enumerate(ORDER)}
 
 
@@ -32,7 +31,7 @@ def layout_of(values: Mapping[str, bytes | None]) -> bytes | None:
     Unknown keys come with their text, known ones with ``None``, or with their text where that is out of the ordinary.
     """
     keys = tuple(values)
-    expected = tuple(key for key in ORDER if key in values or key not in OPTIONAL)
+    expected = tuple(key for key in ORDER if key in values or key not in OPTIONAL_FIELDS)
     if keys == expected and not any(values.values()):
         return None
     return joined_members({key: b"null" if text is None else compact(text) for key, text in values.items()})

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from statestore.records import AgentResponse, Event, UserMessage
 from statestore.stored import Numbering
-from statestore.timestamps import nanoseconds
+from statestore.timestamps import sortable
 
 LETTERS: Final = "uae"
 NOTED: Final = ("events", "next", "seqs", "keys")
@@ -81,10 +81,9 @@ def numbering_of(notes: Notes, columns: Columns) -> Numbering:
     """The number of every record."""
     covered = fitting_seqs(notes, tuple(map(len, columns)))
     numbers = tuple(list(seqs) for seqs in covered)
-    rest = [
-        [(nanoseconds(record.timestamp_text), index) for record in column[len(seqs) :]]
-        for index, (column, seqs) in enumerate(zip(columns, covered, strict=True))
-    ]
+    beyond = [column[len(seqs) :] for column, seqs in zip(columns, covered, strict=True)]
+    moments = iter(sortable([record.timestamp_text for column in beyond for record in column]))
+    rest = [[(next(moments), index) for _ in column] for index, column in enumerate(beyond)]
     for seq, (_, index) in enumerate(merge(*rest), notes.next):
         numbers[index].append(seq)
     return Numbering(*numbers, keys=_keys_by_seq(notes, columns, numbers))

@@ -9,7 +9,7 @@ from statestore.names import RESERVED_METADATA_KEY
 from statestore.records import bodies_of
 from statestore.seedform import layout
 from statestore.seedform.notes import LETTERS, Columns, Notes, numbering_of
-from statestore.stored import Numbering, StoredSession
+from statestore.stored import OPTIONAL_FIELDS, Numbering, StoredSession
 
 _encode = msgspec.json.Encoder().encode
 
@@ -36,7 +36,7 @@ def compact_json(stored: StoredSession, metadata: bytes) -> bytes:
     for key, array in ((layout.USERS, arrays.users), (layout.AGENTS, arrays.agents)):
         if stored.layout is None or key in shape or bodies_of(array):
             values[key] = bytes(array)
-    for key in layout.OPTIONAL:
+    for key in OPTIONAL_FIELDS:
         value: str | None = getattr(fields, key)
         if value is not None:
             values[key] = _encode(value)

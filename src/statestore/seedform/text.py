@@ -8,15 +8,16 @@ from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
 from msgspec.structs import replace
 
 from statestore.errors import InvalidValue
 from statestore.jsontext import compact, joined_members, pretty
 from statestore.names import RESERVED_METADATA_KEY
-from statestore.records import AGENT, USER, DecodedRecords, RecordArrays, latest_moment
+from statestore.records import AGENT, USER, DecodedRecords, RecordArrays, decode_arrays, latest_moment
 from statestore.seedform import layout
 from statestore.seedform.notes import Columns, Notes, fitting_seqs, next_seq_of, numbering_of, parse_notes
+from statestore.seedform.order import NOTHING, Order, OrderedRecords
 from statestore.seedform.pieces import Edit, Pieces, in_text_order
 from statestore.stored import Numbering, Records, SessionFields
 from statestore.timestamps import nanoseconds
@@ -58,6 +59,7 @@ class SessionText:
     """A session file that was understood: pretty-printed bytes, what they say, and where."""
 
     __slots__ = (
+        "_order",
         "_records",
         "counts",
         "fields",
@@ -110,6 +112,7 @@ class SessionText:
         self.metadata = joined_members({key: compact(raw) for key, raw in metadata.items()}) if metadata else b"{}"
         self.layout = layout.layout_of({key: _notable(key, text, span) for key, span in spans.items()})
         self._records: Records | None = None
+        self._order: Order | None = None
         users, agents, events = self.records.decoded()
         if any(event.kind in (USER, AGENT) for event in events):
             raise InvalidValue(f"an event is of the kind {USER!r} or {AGENT!r}, which messages and responses are")
@@ -132,22 +135,46 @@ class SessionText:
         return records
 
     def _read_records(self) -> Records:
+        notes = self.notes
+
+        def numbering(decoded: DecodedRecords) -> Numbering:
+            return numbering_of(notes, decoded[:3])
+
+        return Records(self._arrays(), numbering)
+
+    def _arrays(self) -> RecordArrays:
         view = memoryview(self.text)
         users, agents = (
             view[span.start : span.end] if span else memoryview(b"[]")
             for span in (self.spans.get(layout.USERS), self.spans.get(layout.AGENTS))
         )
-        notes = self.notes
-        arrays = RecordArrays(users, agents, memoryview(notes.events_array()))
-
-        def numbering(decoded: DecodedRecords) -> Numbering:
-            return numbering_of(notes, decoded[:3])
-
-        return Records(arrays, numbering)
+        events = self.notes.events
+        return RecordArrays(users, agents, memoryview(b"[]" if events is UNSET else events))
 
     def forget_records(self) -> None:
-        """Keep the bytes only; the records are decoded again when somebody asks."""
+        """Keep the bytes, and where in them each record is; the records are decoded again when somebody asks."""
         self._records = None
+
+    def window(self, after: int | None, before: int | None, last: int | None) -> Records:
+        """Those that are numbered above ``after`` and below ``before``, at most ``last``; without bounds, all."""
+        if last == 0:
+            return Records(RecordArrays(), Numbering())
+        if after is None and before is None and last is None:
+            return self.records
+        return self.ordered().window(after, before, last)
+
+    def ordered(self) -> OrderedRecords:
+        """The records, to be read a part at a time. Those of which it is not known yet where they are are decoded."""
+        arrays = self._arrays()
+        order = self._order
+        if order is None:
+            order = self._order = NOTHING.grown(arrays, self.records.numbering)
+            self.forget_records()
+        elif order.counts != self.counts:
+            added = decode_arrays(order.tails(arrays))
+            rest = Notes(next=next_seq_of(self.notes, order.counts))
+            order = self._order = order.grown(arrays, numbering_of(rest, added[:3]))
+        return OrderedRecords(arrays, order)
 
     def next_seq(self) -> int:
         """The number that the next record gets."""
@@ -156,13 +183,17 @@ class SessionText:
     def edited(
         self, edits: Sequence[Edit], updated: str, counts: tuple[int, int, int], latest: datetime
     ) -> SessionText:
-        """This text after some edits inside its records and its ``updated_at``; everything else is as it was."""
+        """This text after some edits: to its ``updated_at``, and records put at the ends of its lists, later than all.
+
+        Everything else is as it was.
+        """
         other = SessionText.__new__(SessionText)
         ordered = in_text_order(edits)
         other.pieces = self.pieces.edited(ordered)
         other.spans = {key: _moved(span, ordered) for key, span in self.spans.items()}
         other.id, other.layout, other.metadata = self.id, self.layout, self.metadata
-        other.notes, other.notes_text, other._records = self.notes, self.notes_text, None
+        other.notes, other.notes_text = self.notes, self.notes_text
+        other._records, other._order = None, self._order
         other.fields = replace(self.fields, updated=updated)
         other.counts, other.latest = counts, latest
         return other

@@ -1,7 +1,8 @@
 """``file:DIR`` - the seed's own layout: a directory a category, a JSON file a session, readable by anything.
 
-``directory`` reads and writes safely, ``locks`` keeps writers apart, ``editing`` puts changes into a file's bytes,
-``journal`` makes batches of several files whole, ``index`` spares listings from reading what they have read.
+``directory`` is the way to every file, ``temporary`` and ``lasting`` write so that it survives a power cut, ``locks``
+keeps writers apart, ``editing`` puts changes into a file's bytes, ``journal`` makes batches of several files whole,
+``index`` spares listings from reading what they have read.
 """
 
 from __future__ import annotations

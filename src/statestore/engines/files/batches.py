@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from statestore.engine import Change, ChangeSession, DeleteCategory, DeleteDocument, Outcome
+from statestore.engine import Batch, ChangeSession, DeleteCategory, DeleteDocument, Outcome
 from statestore.engines.files import journal
-from statestore.engines.files.directory import ChangedMeanwhile, Directory
+from statestore.engines.files.directory import Directory
 from statestore.engines.files.documents import documents_in
 from statestore.engines.files.journal import Journal, SessionChange, Step, fingerprint
 from statestore.engines.files.locks import ALL_STRIPES, BATCHES, Locks
-from statestore.engines.files.planning import Found, Plan, Surveyor, place_of, planned, present
+from statestore.engines.files.planning import ChangedMeanwhile, Found, Plan, Surveyor, place_of, planned, present
 from statestore.engines.files.recovery import Recovery
 from statestore.engines.judging import SingleChange, item_of, judge
 
@@ -25,19 +25,19 @@ class BatchMaker:
         self._surveyor = surveyor
         self._recovery = recovery
 
-    def commit_all(self, batch: Sequence[Change]) -> list[Outcome]:
+    def commit_all(self, batch: Batch) -> list[Outcome]:
         """Make several changes, all or none."""
         while True:
             with self._locks.alone(BATCHES):
                 self._recovery.finish_journal_of_the_dead()
-                with self._locks.hold(_stripes(batch)):
+                with self._locks.all_held(_stripes(batch)):
                     singles, owners = self._singles(batch)
                     try:
-                        return _per_change(batch, owners, self._made_together(batch, singles, owners))
+                        return _per_change(batch, owners, self._made_together(batch, singles))
                     except ChangedMeanwhile:
                         continue
 
-    def _singles(self, batch: Sequence[Change]) -> tuple[list[SingleChange], list[int]]:
+    def _singles(self, batch: Batch) -> tuple[list[SingleChange], list[int]]:
         """The batch with each category's deletion spelt out, and which change of the batch each comes from."""
         singles: list[SingleChange] = []
         owners: list[int] = []
@@ -51,7 +51,7 @@ class BatchMaker:
             owners += [index] * len(several)
         return singles, owners
 
-    def _made_together(self, batch: Sequence[Change], singles: list[SingleChange], owners: list[int]) -> list[Outcome]:
+    def _made_together(self, batch: Batch, singles: list[SingleChange]) -> list[Outcome]:
         found = [self._surveyor.find_alone(change) for change in singles]
         by_item = {item_of(change): present(f) for change, f in zip(singles, found, strict=True)}
         judge(batch, lambda change: by_item.get(item_of(change)))
@@ -87,7 +87,7 @@ class BatchMaker:
             journal.remove_journal(self._directory)
         for step in steps:
             if step.temporary is not None:
-                self._directory.discard(step.temporary)
+                self._directory.temporary.discard(step.temporary)
 
     def _step(self, change: SingleChange, before: Found | None, plan: Plan) -> tuple[Step, os.stat_result | None]:
         place = place_of(change)
@@ -96,23 +96,25 @@ class BatchMaker:
             if directory is not None:
                 self._directory.check_writable(directory, place.category)
                 if plan.body is not None:
-                    self._directory.check_within_reach(directory, place.category)
-                self._directory.check_name_is_free(directory, place.file)
+                    self._directory.temporary.check_within_reach(directory, f"{self._directory.path}/{place.category}")
+                self._directory.spelling.check_is_free(directory, place.file)
         if plan.body is not None:
-            temporary, status = self._directory.prepare(place.stripe, plan.body, before.status if before else None)
+            temporary, status = self._directory.temporary.prepare(
+                place.stripe, plan.body, before.status if before else None
+            )
         logical = SessionChange.of(change) if isinstance(change, ChangeSession) else None
         old = fingerprint(before.body) if before else None
         return Step(place.category, place.file, old, fingerprint(plan.body), temporary, logical), status
 
 
-def _stripes(batch: Sequence[Change]) -> list[str]:
+def _stripes(batch: Batch) -> list[str]:
     """The locks that a batch needs: all, if it empties a category, because nothing may be put there meanwhile."""
     if any(isinstance(change, DeleteCategory) for change in batch):
         return ALL_STRIPES
     return [place_of(change).stripe for change in batch if not isinstance(change, DeleteCategory)]
 
 
-def _per_change(batch: Sequence[Change], owners: list[int], outcomes: list[Outcome]) -> list[Outcome]:
+def _per_change(batch: Batch, owners: list[int], outcomes: list[Outcome]) -> list[Outcome]:
     """One outcome for each change of the batch: a category's is the number of its documents."""
     by_owner: list[list[Outcome]] = [[] for _ in batch]
     for owner, outcome in zip(owners, outcomes, strict=True):

@@ -10,6 +10,7 @@ import msgspec
 
 from statestore.engines.files.directory import OWN, TEMPORARY, Directory, NotAFile
 from statestore.engines.files.documents import document_kind
+from statestore.engines.files.identity import status_of
 from statestore.engines.files.recovery import owner_of
 from statestore.engines.files.seen import SUFFIX
 from statestore.engines.files.sessions import SessionFiles
@@ -38,7 +39,7 @@ def _check_below(directory: Directory, sessions: SessionFiles, category: str) ->
                 return
             with os.scandir(fd) as scan:
                 names = [entry.name for entry in scan if not directory.is_kept_by_the_system(fd, entry.name)]
-            entries = [(name, found.st_mode) for name in names if (found := directory.stat(fd, name)) is not None]
+            entries = [(name, found.st_mode) for name in names if (found := status_of(fd, name)) is not None]
             for name, mode in entries:
                 where = f"{category}/{name}" if category else name
                 if stat.S_ISLNK(mode):
@@ -98,7 +99,7 @@ def _check_document(directory: Directory, fd: int, category: str, name: str, whe
 
 def _check_own(directory: Directory) -> Iterator[Problem]:
     try:
-        for name in directory.temporary_files():
+        for name in directory.temporary.names():
             where = shown(f"{OWN}/{TEMPORARY}/{name}")
             if owner_of(name) is None:
                 yield Problem(where, "it is not a file of the store", _KEPT)

@@ -6,9 +6,9 @@ import os
 
 from statestore.engine import Outcome
 from statestore.engines.files import journal
-from statestore.engines.files.directory import ChangedMeanwhile, Directory
+from statestore.engines.files.directory import Directory
 from statestore.engines.files.locks import Locks
-from statestore.engines.files.planning import Found, Place, Plan, Surveyor, place_of, planned, present
+from statestore.engines.files.planning import ChangedMeanwhile, Found, Place, Plan, Surveyor, place_of, planned, present
 from statestore.engines.files.recovery import Recovery
 from statestore.engines.judging import SingleChange, judge
 
@@ -43,7 +43,7 @@ class Committer:
             if plan.body is None:
                 return self._removed(directory, place, found)
             if directory is not None and found and found.image and plan.text is found.image.text:
-                self._directory.flush_directory(directory)  # whoever wrote it may have died before that
+                self._directory.lasting.flush(directory)  # whoever wrote it may have died before that
                 return Outcome(found.version, found.version, plan.seqs)
             if directory is not None:
                 return self._written(directory, place, stripe, found, plan)
@@ -53,29 +53,29 @@ class Committer:
 
     def _written(self, directory: int, place: Place, stripe: str, found: Found | None, plan: Plan) -> Outcome:
         assert plan.body is not None
-        self._directory.check_name_is_free(directory, place.file)
-        temporary, status = self._directory.prepare(stripe, plan.body, found.status if found else None)
+        self._directory.spelling.check_is_free(directory, place.file)
+        temporary, status = self._directory.temporary.prepare(stripe, plan.body, found.status if found else None)
         with self._directory.changing(place.category):
             try:
                 self._surveyor.check_unchanged(directory, place, found)
-                self._directory.put_in_place(temporary, directory, place.file)
+                self._directory.temporary.put_in_place(temporary, directory, place.file)
             except BaseException:
-                self._directory.discard(temporary)
+                self._directory.temporary.discard(temporary)
                 raise
-            self._directory.flush_directory(directory)
-        status = self._directory.stat_after_rename(directory, place.file, status)
+            self._directory.lasting.flush(directory)
+        status = self._directory.temporary.status_in_place(directory, place.file, status)
         return Outcome(found.version if found else None, self._surveyor.noted(place, plan, status), plan.seqs)
 
     def _removed(self, directory: int | None, place: Place, found: Found | None) -> Outcome:
         if directory is None:
             return Outcome(None)
         if found is None:
-            self._directory.flush_directory(directory)  # whoever removed it may have died before that
+            self._directory.lasting.flush(directory)  # whoever removed it may have died before that
             return Outcome(None)
         self._surveyor.check_unchanged(directory, place, found)
         with self._directory.changing(place.category):
             os.unlink(place.file, dir_fd=directory)
-            self._directory.flush_directory(directory)
+            self._directory.lasting.flush(directory)
         self._surveyor.forget(place)
         return Outcome(found.version, deleted=1)
 

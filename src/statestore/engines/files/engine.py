@@ -7,7 +7,7 @@ import os
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ import msgspec
 
 from statestore.engine import (
     AtomicScope,
-    Change,
+    Batch,
     ChangePage,
     DeleteCategory,
     DeleteSession,
@@ -44,9 +44,10 @@ from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.files.wording import index_words
 from statestore.engines.forking import hold_while_forking
 from statestore.engines.judging import check_batch
+from statestore.engines.options import check_writable, is_durable
 from statestore.engines.telling import Moment
 from statestore.engines.usage import Usage
-from statestore.errors import CorruptDocument, InvalidValue, ReadOnlyStore, StoreUnavailable
+from statestore.errors import CorruptDocument, StoreUnavailable
 from statestore.stored import (
     Document,
     DocumentInfo,
@@ -72,13 +73,11 @@ class FilesEngine:
     atomic_scope: AtomicScope = "store"
 
     def __init__(self, path: str, *, create: bool = True, read_only: bool = False, durability: str = "full") -> None:
-        if durability not in ("full", "relaxed"):
-            raise InvalidValue(f"durability is 'full' or 'relaxed', not {durability!r}")
         with _as_unavailable(path):  # a relative path in a directory that was removed
             self._path = os.path.abspath(path)
         self._create = create
         self._read_only = read_only
-        self._directory = Directory(self._path, is_durable=durability == "full")
+        self._directory = Directory(self._path, is_durable=is_durable(durability))
         self._usage = Usage(self.url)
 
     @property
@@ -146,8 +145,8 @@ class FilesEngine:
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
-        self._check_writable()
+    async def commit(self, batch: Batch) -> list[Outcome]:
+        check_writable(self.url, read_only=self._read_only)
         check_batch(batch)
         if not batch:
             return []
@@ -156,10 +155,6 @@ class FilesEngine:
             if len(batch) == 1 and not isinstance(batch[0], DeleteCategory):
                 return [self._committer.commit_one(batch[0])]
             return self._batches.commit_all(batch)
-
-    def _check_writable(self) -> None:
-        if self._read_only:
-            raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -170,9 +165,7 @@ class FilesEngine:
             image = self._sessions.image(session_id)
         if image is None:
             return None
-        records = image.text.records
-        if after is not None or before is not None or last is not None:
-            records = records.window(after, before, last)
+        records = image.text.window(after, before, last)
         layout = image.layout
         image.text.forget_records()
         return StoredSession(
@@ -249,27 +242,40 @@ class FilesEngine:
             state = self._log.quiet_state()
         if state is not None and moment == Moment(state.identity, state.last):
             return ChangePage([], after)
-        return self._followed(
-            lambda connection, looker, _: watching.read_changes(
+
+        def tell(connection: sqlite3.Connection, looker: Looker) -> ChangePage:
+            return watching.read_changes(
                 connection, looker, moment, session_id=session_id, user_id=user_id, limit=limit
             )
-        )
+
+        def tell_what_is_noted_first(connection: sqlite3.Connection, looker: Looker) -> ChangePage:
+            if watching.is_behind(connection, after):
+                page = tell(connection, looker)
+                if page.cursor != after and watching.is_behind(connection, page.cursor):
+                    return page  # what a scan would find comes later
+            self._catch_up(connection, looker)
+            return tell(connection, looker)
+
+        with self._usage, _as_unavailable(self._path):
+            return self._log.use(tell_what_is_noted_first)
 
     def _followed(self, act: Callable[[sqlite3.Connection, Looker, LogState], T]) -> T:
         """What an act gives back that uses the change log after it was brought up to date."""
 
         def catch_up_and_act(connection: sqlite3.Connection, looker: Looker) -> T:
-            with self._between_batches():
-                state = self._log.catch_up(connection, looker)
-            return act(connection, looker, state)
+            return act(connection, looker, self._catch_up(connection, looker))
 
         with self._usage, _as_unavailable(self._path):
             return self._log.use(catch_up_and_act)
 
+    def _catch_up(self, connection: sqlite3.Connection, looker: Looker) -> LogState:
+        with self._between_batches():
+            return self._log.catch_up(connection, looker)
+
     # -- caring ----------------------------------------------------------------------------------------------
 
     async def repair(self) -> list[Problem]:
-        self._check_writable()
+        check_writable(self.url, read_only=self._read_only)
         with self._reading():
             self._recovery.clean_up()
             return list(Repair(self._directory, self._sessions, self._locks).run())

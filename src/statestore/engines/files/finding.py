@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from statestore.engine import SearchQuery
@@ -13,7 +13,7 @@ from statestore.engines.files.looking import Looker
 from statestore.engines.fulltext import Match, search_words
 from statestore.errors import CorruptSession, StoreUnavailable
 from statestore.searching import TITLE, snippet_of, text_to_index
-from statestore.stored import SearchHit, StoredRecord
+from statestore.stored import SearchHit
 
 
 class _Found(NamedTuple):
@@ -31,23 +31,32 @@ def search(connection: sqlite3.Connection, looker: Looker, query: SearchQuery) -
     """Hits, best first."""
 
     def hits_of(matches: list[Match]) -> Iterator[SearchHit]:
-        return (hit for match in matches if (hit := _hit(connection, looker, match, query)) is not None)
+        return _hits(connection, looker, matches, query)
 
-    return search_words(connection, query, hits_of, sessions="sessions", project="project")
+    return search_words(connection, query, hits_of, project="project")
 
 
-def _hit(connection: sqlite3.Connection, looker: Looker, match: Match, query: SearchQuery) -> SearchHit | None:
-    row = connection.execute(
-        "SELECT id, user_id, created, title, given_title, version FROM sessions WHERE number = ?", (match.number,)
-    ).fetchone()
-    session = _Found(*row)
-    image = _image(looker, session)
-    if image is None:
-        return None
+def _hits(
+    connection: sqlite3.Connection, looker: Looker, matches: Sequence[Match], query: SearchQuery
+) -> Iterator[SearchHit]:
+    """What was found, as far as it is still there; one session after the other, so that none is parsed twice."""
+    found: dict[int, SearchHit] = {}
+    for number, some in groupby(sorted(matches), key=lambda match: match.number):
+        row = connection.execute(
+            "SELECT id, user_id, created, title, given_title, version FROM sessions WHERE number = ?", (number,)
+        ).fetchone()
+        session = _Found(*row)
+        image = _image(looker, session)
+        if image is not None:
+            found |= {match.place: hit for match in some if (hit := _hit(session, image, match, query)) is not None}
+    return (found[match.place] for match in matches if match.place in found)
+
+
+def _hit(session: _Found, image: SessionImage, match: Match, query: SearchQuery) -> SearchHit | None:
     if match.seq is None:
         kind, text = TITLE, session.given_title or ""
     else:
-        record = _record(looker.records(image), match.seq)
+        record = next(image.text.ordered().one_by_one(match.seq - 1, match.seq + 1), None)
         if record is None:
             return None
         kind, text = record.kind, text_to_index(record.kind, record.body)
@@ -68,8 +77,3 @@ def _image(looker: Looker, session: _Found) -> SessionImage | None:
     if image is None or (image.text.fields.user_id, image.text.fields.created) != (session.user_id, session.created):
         return None
     return image
-
-
-def _record(records: list[StoredRecord], seq: int) -> StoredRecord | None:
-    place = bisect_left(records, seq, key=lambda record: record.seq)
-    return records[place] if place < len(records) and records[place].seq == seq else None

@@ -11,6 +11,7 @@ import os
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -20,13 +21,13 @@ import msgspec
 
 from statestore.engines.files.directory import Directory
 from statestore.engines.files.documents import is_unicode
+from statestore.engines.files.image import KEPT_BYTES
 from statestore.engines.files.log_file import LogDamaged, LogFile, transaction
 from statestore.engines.files.looking import Look, Looker
 from statestore.engines.files.noting import LogState, log_state, note_gone, note_state, note_unreadable, trim
 from statestore.engines.files.own_database import OwnDatabase
 from statestore.engines.files.seen import TICK_NS, Entry, differences
 from statestore.engines.files.sessions import SessionFiles
-from statestore.engines.files.states import state_of
 from statestore.engines.forking import forget_after_fork
 from statestore.errors import StoreUnavailable
 from statestore.names import SESSIONS
@@ -36,6 +37,8 @@ T = TypeVar("T")
 
 FILE: Final = "changes.db"
 FILES_A_STEP: Final = 64
+BYTES_A_STEP: Final = KEPT_BYTES // 4
+"""What was parsed before a step holds a lock is still kept when it does."""
 QUIET_SECONDS: Final = 1.0
 """How long the directory's time alone is believed: who writes a file in place does not touch it."""
 
@@ -62,17 +65,9 @@ class ChangeLog:
 
     def use(self, act: Callable[[sqlite3.Connection, Looker], T]) -> T:
         """What an act gives back that reads the log and looks at files."""
-        with self._looker() as looker:
-            return self._file.use(lambda connection: act(connection, looker))
-
-    @contextmanager
-    def _looker(self) -> Generator[Looker]:
         with self._directory.category(SESSIONS) as fd:
-            looker = Looker(self._directory, self._sessions, fd)
-            try:
-                yield looker
-            finally:
-                looker.close()
+            looker = Looker(self._sessions, fd)
+            return self._file.use(lambda connection: act(connection, looker))
 
     def errors(self) -> list[tuple[str, str]]:
         """The files that could not be read, and why."""
@@ -104,8 +99,9 @@ class ChangeLog:
                 suspects, gone = [], set(self._entries)
             else:
                 suspects, gone = differences(looker.fd, self._entries)
-            for some in _chunks((*suspects, *gone)):
-                self._take_in(connection, looker, some)
+            waiting = deque((*suspects, *gone))
+            while waiting:
+                self._take_in(connection, looker, waiting)
             self._state = log_state(connection)
             self._scanned = (touched, *begun)
             return self._state
@@ -138,9 +134,18 @@ class ChangeLog:
         except StoreUnavailable as error:
             log.debug("the change log was not told of a deletion: %s", error)
 
-    def _take_in(self, connection: sqlite3.Connection, looker: Looker, session_ids: Sequence[str]) -> None:
-        """Look at some files, and note what is new."""
-        unlike = [session_id for session_id in session_ids if not self._is_noted(connection, looker, session_id)]
+    def _take_in(self, connection: sqlite3.Connection, looker: Looker, waiting: deque[str]) -> None:
+        """Look at the first files that wait, take them off, and note what is new."""
+        unlike: list[str] = []
+        size = 0
+        for _ in range(min(FILES_A_STEP, len(waiting))):
+            session_id = waiting.popleft()
+            look = looker.look(session_id)
+            if not self._is_noted(connection, looker, session_id, look):
+                unlike.append(session_id)
+            size += 0 if look is None else look.entry.size
+            if size >= BYTES_A_STEP:
+                break
         found: list[tuple[str, Look | None]] = []
         if unlike:
             with transaction(connection):
@@ -153,17 +158,19 @@ class ChangeLog:
             else:
                 self._entries[session_id] = look.entry
 
-    def _is_noted(self, connection: sqlite3.Connection, looker: Looker, session_id: str) -> bool:
-        """Whether the log has a file just as it is. Whatever there is to be parsed is parsed here, without a lock."""
-        look = looker.look(session_id)
-        if look is None or look.entry != self._entries.get(session_id):
-            if look is not None and look.image is not None:
-                looker.records(look.image)
+    def _is_noted(self, connection: sqlite3.Connection, looker: Looker, session_id: str, look: Look | None) -> bool:
+        """Whether the log has a file just as it is. If not, what is to be noted of it is worked out, without a lock."""
+        if look is None:
             return False
+        is_seen = look.entry == self._entries.get(session_id)
         if look.image is None:
-            return True
+            return is_seen
         row = connection.execute("SELECT version FROM sessions WHERE id = ?", (session_id,)).fetchone()
-        return row == (str(look.image.version),)
+        if row == (str(look.image.version),):
+            look.image.text.forget_records()
+            return is_seen
+        looker.prepare(look.image)
+        return False
 
 
 def note_now(connection: sqlite3.Connection, looker: Looker, session_id: str) -> Look | None:
@@ -175,7 +182,7 @@ def note_now(connection: sqlite3.Connection, looker: Looker, session_id: str) ->
         note_gone(connection, session_id)
     elif look.image is not None:
         image, entry = look.image, _encode(look.entry).decode()
-        note_state(connection, session_id, entry, str(image.version), lambda: state_of(image, looker.records(image)))
+        note_state(connection, session_id, entry, str(image.version), lambda: looker.state(image))
     elif look.is_known:
         note_unreadable(connection, session_id, _encode(look.entry).decode())
     return look

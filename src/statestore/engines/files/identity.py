@@ -10,6 +10,14 @@ from statestore.seedform.pieces import Pieces
 _PIECE: Final = 1 << 16
 
 
+def status_of(directory: int, name: str) -> os.stat_result | None:
+    """What a stat says of a file in an open directory; ``None`` if there is none."""
+    try:
+        return os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
 class Identity(NamedTuple):
     """What tells one state of a file from another without reading it; no proof, but a quick no."""
 

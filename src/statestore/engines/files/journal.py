@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from statestore.engine import ChangeSession, NewRecord, NewSession
 from statestore.engines.files.directory import OWN, Directory, NotAFile
+from statestore.engines.files.identity import status_of
 from statestore.errors import CorruptData, InvalidName
 from statestore.names import check_stored_category
 from statestore.seedform.pieces import Pieces
@@ -83,13 +84,7 @@ def fingerprint(body: Pieces | None) -> str | None:
 
 def is_waiting(directory: Directory) -> bool:
     """Whether there is a journal: its batch is being made, or its writer died."""
-    if directory.own < 0:
-        return False
-    try:
-        os.stat(NAME, dir_fd=directory.own, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
+    return directory.own >= 0 and status_of(directory.own, NAME) is not None
 
 
 def read_journal(directory: Directory) -> Journal | None:
@@ -109,18 +104,18 @@ def read_journal(directory: Directory) -> Journal | None:
 
 def write_journal(directory: Directory, journal: Journal) -> None:
     """Put a journal in place. When this returns, the batch has happened."""
-    temporary, _ = directory.prepare(NAME, Pieces.of(_encode(journal)), None)
+    temporary, _ = directory.temporary.prepare(NAME, Pieces.of(_encode(journal)), None)
     try:
-        directory.flush_temporary_names()  # a journal without the files that it speaks of would be half a batch
-        directory.put_in_place(temporary, directory.own, NAME)
+        directory.temporary.flush_names()  # a journal without the files that it speaks of would be half a batch
+        directory.temporary.put_in_place(temporary, directory.own, NAME)
     except BaseException:
-        directory.discard(temporary)
+        directory.temporary.discard(temporary)
         raise
-    directory.flush_directory(directory.own)
+    directory.lasting.flush(directory.own)
 
 
 def remove_journal(directory: Directory) -> None:
     """The batch is made. Flushed, because a journal that came back would be made again."""
     with suppress(FileNotFoundError):
         os.unlink(NAME, dir_fd=directory.own)
-    directory.flush_directory(directory.own)
+    directory.lasting.flush(directory.own)

@@ -95,7 +95,7 @@ class Locks:
                 self._release(fd)
 
     @contextmanager
-    def hold(self, names: Iterable[str]) -> Generator[None]:
+    def all_held(self, names: Iterable[str]) -> Generator[None]:
         """Hold several locks; they are taken in one order everywhere, so that nobody waits in a circle."""
         with ExitStack() as stack:
             for name in sorted(set(names)):

@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 from statestore.engines.files.own_database import OwnDatabase
 from statestore.engines.forking import forget_after_fork
 from statestore.engines.fulltext import CREATE_WORDS
+from statestore.engines.result_codes import code_of
 from statestore.errors import StoreUnavailable
 from statestore.searching import RULES
 
@@ -157,17 +158,12 @@ class LogFile:
 
 
 def _is_damage(error: Exception) -> bool:
-    return _code(error) not in _NOT_ITS_FAULT
+    return code_of(error) not in _NOT_ITS_FAULT
 
 
 def _was_moved(error: Exception) -> bool:
     """Whether the cause may be that somebody deleted the file, or one of those beside it, while it was open."""
-    return _code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
-
-
-def _code(error: Exception) -> int:
-    """SQLite's code for what went wrong, without its finer distinctions; 0 if it was not SQLite."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code_of(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
@@ -179,7 +175,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
         try:
             _furnish(connection)
         except sqlite3.OperationalError as error:
-            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+            if code_of(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(NAP)  # somebody else is about it, and SQLite itself does not wait for that
     if (found := _format_of(connection)) != FORMAT:

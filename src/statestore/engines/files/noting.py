@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from statestore.engines.files.states import Difference, SessionState, difference
-
-CHANGES_KEPT: Final = 100_000
+from statestore.engines.options import CHANGES_KEPT
 
 
 class LogState(NamedTuple):

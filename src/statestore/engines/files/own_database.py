@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from statestore.engines.files.connections import connected
 from statestore.engines.files.directory import OWN, Directory
+from statestore.engines.files.identity import status_of
 from statestore.engines.forking import hold_while_forking
 
 log = logging.getLogger("statestore")
@@ -100,4 +101,4 @@ class OwnDatabase:
         return status is None or (stat.S_ISREG(status.st_mode) and status.st_nlink <= 1)
 
     def _status(self, suffix: str) -> os.stat_result | None:
-        return self._directory.stat(self._directory.own, self._name + suffix)
+        return status_of(self._directory.own, self._name + suffix)

@@ -6,20 +6,24 @@ import os
 from typing import NamedTuple
 
 from statestore.engine import ChangeSession, DeleteDocument, DeleteSession, PutDocument
-from statestore.engines.files.directory import ChangedMeanwhile, Directory, NotAFile
+from statestore.engines.files.directory import Directory, NotAFile
 from statestore.engines.files.documents import file_name
 from statestore.engines.files.editing import changed, created
-from statestore.engines.files.identity import Identity
+from statestore.engines.files.identity import Identity, status_of
 from statestore.engines.files.image import SessionImage, version_text
 from statestore.engines.files.locks import stripe_of
 from statestore.engines.files.seen import SUFFIX
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.judging import Present, SingleChange
-from statestore.errors import CorruptDocument, CorruptSession, InvalidName
+from statestore.errors import CorruptDocument, CorruptSession, InvalidName, StateStoreError
 from statestore.names import SESSIONS
 from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
 from statestore.stored import Version
+
+
+class ChangedMeanwhile(StateStoreError):
+    """Another program replaced a file between our read and our write."""
 
 
 class Place(NamedTuple):
@@ -110,7 +114,7 @@ class Surveyor:
 
         What remains is the instant between this look and the rename that follows.
         """
-        now = self._directory.stat(directory, place.file)
+        now = status_of(directory, place.file)
         is_same = now is None if found is None else now is not None and Identity.of(now) == Identity.of(found.status)
         if not is_same:
             raise ChangedMeanwhile(f"{place.category}/{place.file} changed")

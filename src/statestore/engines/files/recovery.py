@@ -12,6 +12,7 @@ from statestore.engine import ChangeSession
 from statestore.engines.files import journal
 from statestore.engines.files.directory import Directory, NotAFile
 from statestore.engines.files.editing import changed
+from statestore.engines.files.identity import status_of
 from statestore.engines.files.journal import Step, fingerprint
 from statestore.engines.files.locks import ALL_STRIPES, BATCHES, Locks, stripe_of
 from statestore.errors import InvalidValue
@@ -47,10 +48,10 @@ class Recovery:
                     continue  # removed with all that was in it, after a crash: there is nothing to put anywhere
                 for step in here:
                     if step.temporary is not None:
-                        self._directory.put_in_place(step.temporary, directory, step.name)
-                    elif self._directory.stat(directory, step.name) is not None:
+                        self._directory.temporary.put_in_place(step.temporary, directory, step.name)
+                    elif status_of(directory, step.name) is not None:
                         os.unlink(step.name, dir_fd=directory)
-                self._directory.flush_directory(directory)
+                self._directory.lasting.flush(directory)
         journal.remove_journal(self._directory)
 
     def finish_journal(self) -> None:
@@ -63,17 +64,17 @@ class Recovery:
         left = journal.read_journal(self._directory) if journal.is_waiting(self._directory) else None
         if left is None:
             return
-        with self._locks.hold(stripe_of((step.category, step.name)) for step in left.steps):
+        with self._locks.all_held(stripe_of((step.category, step.name)) for step in left.steps):
             self.make([merged for step in left.steps if (merged := self._remaining(step)) is not None], left.steps)
             for step in left.steps:  # only now: what is there twice tells whoever comes next what is still to be done
                 if step.temporary is not None:
-                    self._directory.discard(step.temporary)
+                    self._directory.temporary.discard(step.temporary)
 
     def _remaining(self, step: Step) -> Step | None:
         """What is still to be done of a step: all of it, nothing, or our change on top of somebody else's."""
         found = self._read_again(step)
         now = fingerprint(found[0] if found else None)
-        is_ready = step.temporary is None or self._directory.has_temporary(step.temporary)
+        is_ready = step.temporary is None or self._directory.temporary.is_there(step.temporary)
         if now == step.before and now != step.after and is_ready:
             return step
         merged = None
@@ -81,7 +82,7 @@ class Recovery:
             merged = self._merged(step.change.as_change(), found[0])
         if merged is None or found is None:
             return None  # done already, or another program's later word on it
-        temporary, _ = self._directory.prepare(stripe_of((step.category, step.name)), merged, found[1])
+        temporary, _ = self._directory.temporary.prepare(stripe_of((step.category, step.name)), merged, found[1])
         return Step(step.category, step.name, now, fingerprint(merged), temporary)
 
     def _read_again(self, step: Step) -> tuple[Pieces, os.stat_result] | None:
@@ -116,11 +117,11 @@ class Recovery:
         """Finish what a crashed writer began, and remove the temporary files it left."""
         with self._locks.alone(BATCHES):
             self.finish_journal_of_the_dead()
-            for name in self._directory.temporary_files():
+            for name in self._directory.temporary.names():
                 owner = owner_of(name)
                 if owner == journal.NAME:
-                    self._directory.discard(name)  # only written with this lock held
+                    self._directory.temporary.discard(name)  # only written with this lock held
                 elif owner is not None:
                     with self._locks.held_if_free(owner) as is_left_over:
                         if is_left_over:
-                            self._directory.discard(name)
+                            self._directory.temporary.discard(name)

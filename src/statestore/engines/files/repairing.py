@@ -9,11 +9,12 @@ from typing import Final
 from statestore.engines.files.checking import shown
 from statestore.engines.files.directory import OWN, Directory, NotAFile
 from statestore.engines.files.documents import categories_below, document_kind, documents_in
+from statestore.engines.files.identity import status_of
 from statestore.engines.files.locks import Locks
 from statestore.engines.files.planning import Place
 from statestore.engines.files.seen import SUFFIX
 from statestore.engines.files.sessions import SessionFiles
-from statestore.engines.inspecting import faults_of_document
+from statestore.engines.inspecting import faults_of_content, faults_of_name
 from statestore.errors import CorruptSession
 from statestore.names import SESSIONS
 from statestore.stored import Problem
@@ -60,19 +61,20 @@ class Repair:
                 return  # a link or a pipe: check() tells
             if fd is None or found is None:
                 return
-            faults = [*faults_of_document(category, name, kind, found[0].joined())]
-            if faults and not faults[0].startswith("its name"):
-                yield self._moved(fd, category, file, faults[0])
+            if any(faults_of_name(category, name)):
+                return  # its place is what is wrong, which check() tells: it is for people to mend
+            for fault in faults_of_content(kind, found[0].joined()):
+                yield self._moved(fd, category, file, fault)
 
     def _moved(self, fd: int, category: str, file: str, what: str) -> Problem:
         """Move a file aside; under another name if one of its name lies there already."""
         with self._directory.category(f"{ASIDE}/{category}", create=True) as aside:
             assert aside is not None
             name, number = file, 1
-            while self._directory.stat(aside, name) is not None:
+            while status_of(aside, name) is not None:
                 name, number = f"{file}.{number}", number + 1
             os.rename(file, name, src_dir_fd=fd, dst_dir_fd=aside)
-            self._directory.flush_directory(aside)
-            self._directory.flush_directory(fd)
+            self._directory.lasting.flush(aside)
+            self._directory.lasting.flush(fd)
         moved = f"it was moved to {ASIDE}/{category}/{name}"
         return Problem(shown(f"{category}/{file}"), shown(what), shown(moved))

@@ -14,6 +14,10 @@ TICK_NS: Final = 20_000_000
 """Two writes within one tick of the kernel's clock may look alike; what was seen so soon is not trusted yet."""
 
 
+NO_TIME: Final = -1
+"""A time that no file has: an entry with it is never taken for the file, which is looked at again."""
+
+
 class Entry(Struct, frozen=True, array_like=True, gc=False):
     """A session file: what tells it from another state of itself, its place, or the reason it has no summary."""
 
@@ -33,9 +37,11 @@ def differences(directory: int, entries: Mapping[str, Entry]) -> tuple[list[str]
     seen: set[str] = set()
     with os.scandir(directory) as scan:
         for found in scan:
-            session_id = found.name[:-5]
+            if not found.name.endswith(SUFFIX):
+                continue
+            session_id = found.name.removesuffix(SUFFIX)
             entry = entries.get(session_id)
-            if entry is not None and found.name.endswith(SUFFIX):
+            if entry is not None:
                 try:
                     status = found.stat(follow_symlinks=False)
                 except FileNotFoundError:
@@ -48,11 +54,10 @@ def differences(directory: int, entries: Mapping[str, Entry]) -> tuple[list[str]
                     and entry.is_settled
                 ):
                     continue
-            if found.name.endswith(SUFFIX):
-                suspects.append(session_id)
+            suspects.append(session_id)
     if len(seen) == len(entries):
         return suspects, set()
     with os.scandir(directory) as scan:
-        present = {found.name[:-5] for found in scan if found.name.endswith(SUFFIX)}
+        present = {found.name.removesuffix(SUFFIX) for found in scan if found.name.endswith(SUFFIX)}
     came_back = (entries.keys() & present) - seen  # deleted and made anew meanwhile, or moved while it was scanned
     return [*suspects, *came_back], entries.keys() - present

@@ -7,20 +7,17 @@ import os
 import msgspec
 
 from statestore.engines.files.directory import Directory, NotAFile
-from statestore.engines.files.identity import Expected, Identity
+from statestore.engines.files.identity import Expected, Identity, status_of
 from statestore.engines.files.image import ImageCache, SessionImage, version_text
 from statestore.engines.files.index import Index
 from statestore.engines.files.own_database import OwnDatabase
-from statestore.engines.files.seen import SUFFIX
+from statestore.engines.files.seen import NO_TIME, SUFFIX
 from statestore.engines.files.summaries import summary_of
 from statestore.errors import CorruptSession, InvalidName, InvalidValue, StoreUnavailable
 from statestore.names import SESSIONS, check_session_id
 from statestore.seedform.pieces import Pieces
 from statestore.seedform.text import SessionText
 from statestore.stored import SessionSummary
-
-_NO_TIME = -1
-"""A time that no file has, so that an entry with it is never taken for the file."""
 
 
 class SessionFiles:
@@ -69,7 +66,7 @@ class SessionFiles:
     def keep(self, session_id: str, status: os.stat_result, text: SessionText) -> SessionImage:
         """Remember what was just written."""
         text.forget_records()
-        image = SessionImage(text.pieces, status, text, is_ours=self._directory.keeps_nanoseconds)
+        image = SessionImage(text.pieces, status, text, is_ours=self._directory.temporary.keeps_nanoseconds)
         self._images.keep(session_id, image)
         return image
 
@@ -115,7 +112,7 @@ class SessionFiles:
         return found is not None and version_text(Identity.of(found[1]), found[0].crc32()) == summary.version
 
     def _examined(self, directory: int, session_id: str) -> tuple[Identity, SessionSummary | str] | None:
-        status = self._directory.stat(directory, session_id + SUFFIX)
+        status = status_of(directory, session_id + SUFFIX)
         if status is None:
             return None
         identity = Identity.of(status)
@@ -128,6 +125,6 @@ class SessionFiles:
             identity = Identity.of(status)
             return identity, summary_of(SessionImage(body, status, self._understood(body.joined(), session_id)))
         except StoreUnavailable as error:
-            return identity._replace(mtime_ns=_NO_TIME), str(error)  # not the file's fault: look again next time
+            return identity._replace(mtime_ns=NO_TIME), str(error)  # not the file's fault: look again next time
         except (CorruptSession, InvalidName) as error:
             return identity, str(error)

@@ -49,9 +49,14 @@ class Difference(Struct, frozen=True):
     last: int | None
 
 
-def state_of(image: SessionImage, records: Sequence[StoredRecord]) -> SessionState:
-    """What is to be kept of a session file, whose records are these."""
+def state_of(image: SessionImage) -> SessionState:
+    """What is to be kept of a session file."""
     summary = summary_of(image)
+    seqs, marks = array("q"), array(_MARK)
+    for record in image.text.ordered().one_by_one(0):
+        seqs.append(record.seq)
+        marks.append(mark_of(record))
+    image.text.forget_records()
     return SessionState(
         version=summary.version,
         user_id=summary.user_id,
@@ -60,8 +65,8 @@ def state_of(image: SessionImage, records: Sequence[StoredRecord]) -> SessionSta
         title=summary.title,
         given_title=labels_in(msgspec.json.decode(image.text.metadata), ("title",))["title"],
         header=_header_mark(image.text),
-        seqs=[record.seq for record in records],
-        marks=array(_MARK, map(mark_of, records)).tobytes(),
+        seqs=seqs,
+        marks=marks.tobytes(),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -48,6 +47,12 @@ def read_changes(
                 changes = [change for change in changes if change.change < found.change]
 
 
+def is_behind(connection: sqlite3.Connection, cursor: str) -> bool:
+    """Whether the log has noted more than was told up to a cursor."""
+    moment, state = Moment.parse(cursor), log_state(connection)
+    return moment.identity == state.identity and moment.change < state.last
+
+
 class _NotAsNoted(Exception):
     """A session file is not what it was when the log noted a change, so that what the change added is not there."""
 
@@ -64,6 +69,13 @@ def _check(after: Moment, state: LogState) -> None:
         raise CursorExpired(
             f"the changes since {after.cursor[:60]!r} are no longer kept: load anew, and watch from change_cursor()"
         )
+
+
+def _unlike(change: ChangeRow, image: SessionImage, version: str) -> Exception:
+    """Why what is in a file is not what the log has of it: one of the two is damaged, or the file is newer."""
+    if str(image.version) == version:
+        return LogDamaged(f"what it notes of session {change.id} is not what is in its file")
+    return _NotAsNoted(change.change)
 
 
 class _Remains:
@@ -89,15 +101,21 @@ class _Remains:
             "SELECT marks, version FROM marks JOIN sessions USING (number) WHERE number = ?", number[:1]
         ).fetchone()
         image, marks = self._image(change), marks_in(text)
-        records = [] if image is None else self._looker.records(image)
-        for place in range(bisect_left(records, first, key=lambda record: record.seq), len(marks)):
-            if place < len(records) and records[place].seq > last:
-                return
-            if place == len(records) or marks[place] != mark_of(records[place]):
-                if image is not None and str(image.version) == version:
-                    raise LogDamaged(f"what it notes of session {change.id} is not what is in its file")
+        if image is None:
+            if marks:
                 raise _NotAsNoted(change.change)
-            yield records[place]
+            return
+        records = image.text.ordered()
+        place = records.count_below(first)
+        for record in records.one_by_one(first - 1, last + 1):
+            if place >= len(marks):
+                return
+            if marks[place] != mark_of(record):
+                raise _unlike(change, image, version)
+            yield record
+            place += 1
+        if records.total == place < len(marks):
+            raise _unlike(change, image, version)
 
     def _image(self, change: ChangeRow) -> SessionImage | None:
         """The session's file, if it still is that session's and can be read."""

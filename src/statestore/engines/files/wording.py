@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
-from bisect import bisect_right
 from collections import deque
+from itertools import islice
 from typing import Final
 
 from statestore.engines.files.following import note_now
 from statestore.engines.files.log_file import transaction
 from statestore.engines.files.looking import Looker
 from statestore.engines.files.noting import log_state
-from statestore.engines.fulltext import CREATE_WORDS, LAST_SEQ, SEQ_BITS, add_words, remove_words, set_title_words
+from statestore.engines.fulltext import CREATE_WORDS, add_words, remove_words, set_title_words
+from statestore.engines.places import LAST_SEQ, place_of
+from statestore.engines.stepping import BYTES_A_STEP, Room
 from statestore.searching import RULES, text_to_index
-from statestore.stored import StoredRecord
+from statestore.seedform.order import OrderedRecords
 
-RECORDS_A_STEP: Final = 1000
 SESSIONS_A_STEP: Final = 64
 _NOTHING: Final = -1
 """A number below all others, the title's too."""
@@ -47,12 +48,13 @@ def _begin_anew(connection: sqlite3.Connection) -> None:
 
 def _warm(looker: Looker, session_ids: deque[str]) -> None:
     """Parse what the next step needs before it holds a lock."""
-    count = 0
-    for _, session_id in zip(range(SESSIONS_A_STEP), session_ids, strict=False):
+    size = 0
+    for session_id in islice(session_ids, SESSIONS_A_STEP):
         look = looker.look(session_id)
         if look is not None and look.image is not None:
-            count += len(looker.records(look.image))
-        if count >= RECORDS_A_STEP:
+            look.image.text.ordered()
+            size += look.entry.size
+        if size >= BYTES_A_STEP:
             return
 
 
@@ -62,19 +64,19 @@ class _Step:
     def __init__(self, connection: sqlite3.Connection, looker: Looker) -> None:
         self._connection = connection
         self._looker = looker
-        self._room = RECORDS_A_STEP
+        self._room = Room()
 
     def clear_leftovers(self) -> None:
         """Remove words of sessions that are gone."""
         for (number,) in self._connection.execute("SELECT number FROM leftovers").fetchall():
-            if self._room <= 0 or self._removed_to(number, _NOTHING) != _NOTHING:
+            if not self._room.is_left or self._removed_to(number, _NOTHING) != _NOTHING:
                 return
             self._connection.execute("DELETE FROM leftovers WHERE number = ?", (number,))
 
     def index_first_of(self, waiting: deque[str]) -> None:
         """Index the first sessions that wait, and take those off that are done."""
         for _ in range(min(SESSIONS_A_STEP, len(waiting))):
-            if self._room <= 0 or not self._index(waiting[0]):
+            if not self._room.is_left or not self._index(waiting[0]):
                 return
             waiting.popleft()
 
@@ -93,8 +95,8 @@ class _Step:
             indexed = self._removed_to(number, kept)
         is_done = False
         if indexed <= kept:
-            records = [] if look.image is None else self._looker.records(look.image)
-            indexed, is_done = self._added_from(number, indexed, records)
+            records = None if look.image is None else look.image.text.ordered()
+            indexed, is_done = (indexed, True) if records is None else self._added_from(number, indexed, records)
             kept = indexed
         if title != indexed_title:
             set_title_words(self._connection, number, title)
@@ -104,25 +106,23 @@ class _Step:
         )
         return is_done
 
-    def _added_from(self, number: int, indexed: int, records: list[StoredRecord]) -> tuple[int, bool]:
+    def _added_from(self, number: int, indexed: int, records: OrderedRecords) -> tuple[int, bool]:
         """Index records after a number; up to which one that was done, and whether it is the last."""
-        last = bisect_right(records, LAST_SEQ, key=_seq)  # beyond it, the index has no place
-        first = bisect_right(records, indexed, key=_seq)
-        some = records[first : min(last, first + max(self._room, 1))]
-        add_words(
-            self._connection,
-            [(number << SEQ_BITS | record.seq, text_to_index(record.kind, record.body)) for record in some],
-        )
-        self._room -= len(some)
-        return (some[-1].seq if some else indexed), first + len(some) >= last
+        texts: list[tuple[int, str]] = []
+        is_done = True
+        for record in records.one_by_one(indexed, LAST_SEQ + 1):  # beyond that, the index has no place
+            is_done = self._room.is_left
+            if not is_done:
+                break
+            texts.append((place_of(number, record.seq), text_to_index(record.kind, record.body)))
+            self._room.take(len(record.body))
+            indexed = record.seq
+        add_words(self._connection, texts)
+        return indexed, is_done
 
     def _removed_to(self, number: int, kept: int) -> int:
         """Remove words of records after a number, the last ones first; the last number that still has words."""
         after = None if kept == _NOTHING else kept
-        removal = remove_words(self._connection, number, after=after, room=self._room)
-        self._room -= removal.removed + 1
-        return kept if removal.left is None else removal.left
-
-
-def _seq(record: StoredRecord) -> int:
-    return record.seq
+        left = remove_words(self._connection, number, after=after, room=self._room)
+        self._room.take(0)  # looking for them is work, too
+        return kept if left is None else left

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from statestore.engines.inspecting import KEPT, Counted, Row, faults_of_column, faults_of_document, faults_of_row, told
+from statestore.engines.places import places_between, seq_of
 from statestore.engines.snapshots import snapshot
-from statestore.engines.sqlite.places import seq_of
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.sqlite.tolerating import damaged_as_bytes
 from statestore.stored import Problem
@@ -45,7 +45,7 @@ def _check_sessions(connection: sqlite3.Connection) -> Iterator[Problem]:
 def _check_session(connection: sqlite3.Connection, where: str, row: Sequence[Any]) -> Iterator[Problem]:
     number, session_id, version, created, updated, age, age_rest, next_seq, *counts, alternates, size, metadata = row
     found, expected = Counted([0, 0, 0]), True
-    for place, kind, body in connection.execute(SQL["check_records"], (number << 32, (number + 1) << 32)):
+    for place, kind, body in connection.execute(SQL["check_records"], places_between(number, None, None)):
         found.last = seq_of(place)
         found.bytes += len(body)
         expected = expected and (found.last, kind) == (sum(found.kinds) + 1, sum(found.kinds) % 2)

@@ -206,7 +206,7 @@ class DatabaseFile:
             execute = connection.execute
             # EXTRA is FULL, and more with a rollback journal: without it, a journal that is gone may come back.
             execute(f"PRAGMA synchronous={'EXTRA' if self._is_durable else 'NORMAL'}")
-            execute("PRAGMA wal_autocheckpoint=0")  # see writer.py
+            execute("PRAGMA wal_autocheckpoint=0")  # see upkeep.py
             execute(f"PRAGMA journal_size_limit={WAL_KEPT}")
             execute("PRAGMA trusted_schema=OFF")
             execute("PRAGMA cell_size_check=ON")

@@ -10,23 +10,24 @@ from typing import Final, TypeVar
 
 from statestore.engine import (
     AtomicScope,
-    Change,
+    Batch,
     ChangePage,
     DocumentQuery,
     Outcome,
+    Result,
     RunsIn,
     SearchQuery,
     SessionQuery,
 )
 from statestore.engines.columns import SENSELESS
 from statestore.engines.judging import check_batch
+from statestore.engines.options import CHANGES_KEPT, check_changes_kept, check_writable, is_durable
 from statestore.engines.sqlite import listing, reading
 from statestore.engines.sqlite.backing_up import back_up
 from statestore.engines.sqlite.checking import check_everything
 from statestore.engines.sqlite.connecting import DatabaseFile, Journal
 from statestore.engines.sqlite.failures import explained
 from statestore.engines.sqlite.finding import search_only, search_up_to
-from statestore.engines.sqlite.gathering import Batch, Result
 from statestore.engines.sqlite.indexing import has_index, has_seen, index_some, last_change
 from statestore.engines.sqlite.migrating import MIGRATIONS, check_schema, migrate
 from statestore.engines.sqlite.pool import ConnectionPool
@@ -35,13 +36,12 @@ from statestore.engines.sqlite.upkeep import Upkeep
 from statestore.engines.sqlite.watching import present_cursor, read_changes
 from statestore.engines.sqlite.writer import Writer
 from statestore.engines.usage import Usage
-from statestore.errors import InvalidValue, ReadOnlyStore, StateStoreError, StoreNotFound, StoreUnavailable
+from statestore.errors import InvalidValue, StateStoreError, StoreNotFound, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
 
 T = TypeVar("T")
 
 TIMEOUT: Final = 30.0
-CHANGES_KEPT: Final = 100_000
 
 
 class SqliteEngine:
@@ -65,17 +65,18 @@ class SqliteEngine:
         journal: Journal = "auto",
         changes_kept: int = CHANGES_KEPT,
     ) -> None:
-        if durability not in ("full", "relaxed"):
-            raise InvalidValue(f"durability is 'full' or 'relaxed', not {durability!r}")
         if journal not in ("auto", "wal", "rollback"):
             raise InvalidValue(f"journal is 'auto', 'wal' or 'rollback', not {journal!r}")
-        if changes_kept < 1:
-            raise InvalidValue(f"changes_kept is a whole number from 1 up, not {changes_kept!r}")
+        check_changes_kept(changes_kept)
         if not 0 <= timeout <= 2_000_000:
             raise InvalidValue(f"timeout is a number of seconds from 0 up, not {timeout!r}")
         with explained(os.fspath(path), timeout):  # a relative path in a directory that was removed
             self._file = DatabaseFile(
-                os.fspath(path), timeout=timeout, journal=journal, is_durable=durability == "full", read_only=read_only
+                os.fspath(path),
+                timeout=timeout,
+                journal=journal,
+                is_durable=is_durable(durability),
+                read_only=read_only,
             )
         self._path = self._file.path
         self._create = create
@@ -132,8 +133,8 @@ class SqliteEngine:
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
-        self._check_writable()
+    async def commit(self, batch: Batch) -> list[Outcome]:
+        check_writable(self.url, read_only=self._read_only)
         check_batch(batch)
         with self._usage:
             (result,) = self._writer.commit((batch,))
@@ -141,12 +142,8 @@ class SqliteEngine:
             raise result
         return result
 
-    def _check_writable(self) -> None:
-        if self._read_only:
-            raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
-
     async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
-        self._check_writable()
+        check_writable(self.url, read_only=self._read_only)
         refused: dict[int, Exception] = {}
         for index, batch in enumerate(batches):
             try:
@@ -225,7 +222,7 @@ class SqliteEngine:
         return hits
 
     async def update_search_index(self) -> None:
-        self._check_writable()
+        check_writable(self.url, read_only=self._read_only)
         if self._read(has_index):
             last = self._read(last_change)
             while not self._read(lambda connection: has_seen(connection, last)):

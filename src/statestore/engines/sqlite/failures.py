@@ -7,7 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
-from statestore.engines.columns import SENSELESS
+from statestore.engines.columns import SENSELESS, senseless
+from statestore.engines.result_codes import code_of
 from statestore.errors import CorruptData, StateStoreError, StoreUnavailable
 
 _AT_THE_END: Final = (sqlite3.SQLITE_IOERR_DELETE, sqlite3.SQLITE_IOERR_DIR_FSYNC, sqlite3.SQLITE_IOERR_UNLOCK)
@@ -29,12 +30,12 @@ def explanation(error: Exception, path: str, timeout: float) -> StateStoreError:
     if isinstance(error, OSError):
         return StoreUnavailable(f"{path}: {error.strerror or error}")
     if isinstance(error, SENSELESS):
-        return CorruptData(f"{path} holds a value that makes no sense ({error}): check() tells where")
+        return senseless(path, error)
     if may_have_happened(error):
         return StoreUnavailable(
             f"{path}: {error} at the end of a commit: look whether it is there before it is written again"
         )
-    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+    match code_of(error):
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StoreUnavailable(
                 f"{path} has been locked by another program for {timeout:g} s: try again when it is done, "
@@ -66,8 +67,3 @@ def is_about_text(error: Exception) -> bool:
 def may_have_happened(error: Exception) -> bool:
     """Whether a commit failed at its very end, where its rollback journal was to go: nobody knows whether it did."""
     return getattr(error, "sqlite_errorcode", 0) in _AT_THE_END
-
-
-def is_lock_timeout(error: Exception) -> bool:
-    """Whether somebody else held the lock for too long."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

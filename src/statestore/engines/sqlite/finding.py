@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from statestore.engine import SearchQuery
-from statestore.engines.columns import kind_in, kind_of_column
+from statestore.engines.columns import PROJECT, kind_in, kind_of_column
 from statestore.engines.fulltext import Match, search_words
 from statestore.engines.snapshots import snapshot
 from statestore.engines.sqlite.indexing import forget_memory, has_seen, index_in_memory, last_change
-from statestore.engines.sqlite.listing import PROJECT
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.sqlite.tolerating import damaged_as_bytes
 from statestore.searching import TITLE, snippet_of, text_to_index
@@ -28,7 +27,7 @@ def search(connection: sqlite3.Connection, query: SearchQuery) -> list[SearchHit
     def hits_of(matches: list[Match]) -> Iterator[SearchHit]:
         return _hits(connection, matches, query)
 
-    return search_words(connection, query, hits_of, sessions="sessions", project=PROJECT)
+    return search_words(connection, query, hits_of, project=PROJECT)
 
 
 def search_up_to(connection: sqlite3.Connection, query: SearchQuery, change: int) -> list[SearchHit] | None:

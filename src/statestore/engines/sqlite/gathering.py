@@ -15,15 +15,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from statestore.engine import Change, Outcome
+from statestore.engine import Batch, Result
 from statestore.engines.forking import forget_after_fork
 from statestore.waking import Sleep
 
 NAP: Final = 0.05
 """Seconds after which a thread that nobody woke looks up."""
-
-Batch = Sequence[Change]
-Result = list[Outcome] | Exception
 
 
 class Slot(Struct, eq=False):

@@ -7,16 +7,18 @@ session by session.
 from __future__ import annotations
 
 import sqlite3
-from typing import Final
+from contextlib import closing
+from typing import Any, Final
 
 from statestore.engines.columns import kind_of_column
 from statestore.engines.fulltext import CREATE_WORDS, add_words, remove_words, set_title_words
-from statestore.engines.sqlite.places import places_between, seq_of
+from statestore.engines.places import places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.sqlite.tolerating import damaged_as_bytes
+from statestore.engines.stepping import Room
 from statestore.searching import RULES, text_to_index
 
-RECORDS_A_STEP: Final = 1000
+SESSIONS_A_STEP: Final = 1000
 CHANGES_A_STEP: Final = 5000
 
 
@@ -80,16 +82,16 @@ class _Step:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._room = RECORDS_A_STEP
+        self._room = Room()
 
     def sweep(self, swept: int, change: int) -> int | None:
         """Index sessions above a number, as they are after a change; the last one that is done, ``None`` if all are."""
-        numbers = self._connection.execute(SQL["sessions_to_index"], (swept, RECORDS_A_STEP)).fetchall()
+        numbers = self._connection.execute(SQL["sessions_to_index"], (swept, SESSIONS_A_STEP)).fetchall()
         for (number,) in numbers:
             if not self._index(number, change, None):
                 return swept
             swept = number
-        return swept if len(numbers) == RECORDS_A_STEP else None
+        return swept if len(numbers) == SESSIONS_A_STEP else None
 
     def follow(self, change: int) -> int:
         """Index what changed after a change; the last one that is done."""
@@ -116,8 +118,7 @@ class _Step:
             if not self._forget(number, rewound_to):
                 return False
             seq = min(seq, rewound_to)
-        first, last = places_between(number, seq, None)
-        found = self._connection.execute(SQL["records_to_index"], (first, last, self._room)).fetchall()
+        found = self._records_after(number, seq)
         add_words(
             self._connection,
             [(place, text_to_index(kind_of_column(kind), body)) for place, kind, body in found],
@@ -126,11 +127,17 @@ class _Step:
             set_title_words(self._connection, number, title)
         new_seq = seq_of(found[-1][0]) if found else seq or 0
         self._connection.execute(SQL["set_indexed"], (number, new_seq, change, title))
-        self._room -= len(found)
-        return self._room > 0
+        return self._room.is_left
+
+    def _records_after(self, number: int, seq: int | None) -> list[tuple[Any, ...]]:
+        """The next records of a session, as many as there is room for: places, kinds and bodies."""
+        found: list[tuple[Any, ...]] = []
+        with closing(self._connection.execute(SQL["records_to_index"], places_between(number, seq, None))) as rows:
+            while self._room.is_left and (row := rows.fetchone()) is not None:
+                self._room.take(len(row[2]))
+                found.append(row)
+        return found
 
     def _forget(self, number: int, after: int | None) -> bool:
         """Forget words of records after a number; whether that is all."""
-        removal = remove_words(self._connection, number, after=after, room=self._room)
-        self._room -= removal.removed
-        return removal.left is None
+        return remove_words(self._connection, number, after=after, room=self._room) is None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from contextlib import closing
 from itertools import product
 from typing import Any, Final, Literal
 
 from statestore.engine import SessionQuery
-from statestore.engines.columns import age_of
+from statestore.engines.columns import PROJECT, SUMMARY_COLUMNS, age_of
+from statestore.engines.snapshots import snapshot
 from statestore.engines.sqlite.failures import is_about_text
 from statestore.engines.sqlite.tolerating import damaged_as_bytes
 from statestore.errors import InvalidValue
@@ -16,14 +18,6 @@ from statestore.stored import SessionSummary
 from statestore.timestamps import latest_of
 
 log = logging.getLogger("statestore")
-
-PROJECT: Final = "coalesce(project_id, project, projects)"
-
-_COLUMNS: Final = (
-    "id, user_id, users, created, updated, agents, events, active_seed_id, active_persona_id, "
-    f"{PROJECT}, parent_session_id, coalesce(title, opening), size, version"
-)
-"""In the order of the fields of `SessionSummary`."""
 
 _SOUND: Final = frozenset(
     (str, str, int, str, str, int, int, *labels, int, str) for labels in product((str, type(None)), repeat=5)
@@ -61,18 +55,19 @@ def _list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[
         if query.after is not None:
             where.append("(age, age_rest, id) > (?, ?, ?)")
             values += [*age_of(query.after.updated_ns), query.after.id]
-    sql = f"SELECT {_COLUMNS} FROM sessions {_clause(where)} ORDER BY {order} LIMIT ?"  # noqa: S608 - our own names
-    limit, left_out = _NO_LIMIT if query.limit is None else min(query.limit, _NO_LIMIT), 0
-    while True:  # others take the places of those that are left out
-        rows = connection.execute(sql, (*values, limit + left_out))
-        found: list[SessionSummary] = []
-        count = 0
-        while some := rows.fetchmany(PIECE):
-            found += _summaries(some)
-            count += len(some)
-        if len(found) >= limit or count < limit + left_out:
-            return found[:limit] if left_out else found
-        left_out = count - len(found)
+    sql = f"SELECT {SUMMARY_COLUMNS} FROM sessions {_clause(where)} ORDER BY {order} LIMIT ? OFFSET ?"  # noqa: S608 - our own names
+    limit = _NO_LIMIT if query.limit is None else min(query.limit, _NO_LIMIT)
+    found: list[SessionSummary] = []
+    count = 0
+    with snapshot(connection):
+        for most in (limit, _NO_LIMIT):  # others take the places of those that are left out
+            with closing(connection.execute(sql, (*values, most, count))) as rows:
+                while len(found) < limit and (some := rows.fetchmany(min(PIECE, limit - len(found)))):
+                    found += _summaries(some)
+                    count += len(some)
+            if len(found) == limit or count < limit:
+                break
+    return found
 
 
 def _summaries(rows: list[tuple[Any, ...]]) -> list[SessionSummary]:

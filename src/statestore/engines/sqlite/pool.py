@@ -16,12 +16,10 @@ from threading import get_ident
 from typing import Final
 from weakref import WeakSet
 
+from statestore.engines.forking import PATIENCE
 from statestore.errors import StoreClosed
 
 MOST_IDLE: Final = 8
-FORK_PATIENCE: Final = 10.0
-"""Seconds that a fork waits for calls under way in other threads."""
-
 
 Identity = tuple[int, int]
 """Device and inode of a file."""
@@ -109,7 +107,7 @@ class ConnectionPool:
 
     def before_fork(self) -> None:
         """Close everything, once the calls under way are done."""
-        deadline = time.monotonic() + FORK_PATIENCE
+        deadline = time.monotonic() + PATIENCE
         with self._lock:
             self._is_held_up = True
             self._borrowers.discard(get_ident())  # who forks uses none

@@ -1,3 +1,5 @@
+-- A place is a session's number << 32 | a record's sequence number, as places.py has it; 0 is that of the title.
+
 -- Writing ------------------------------------------------------------------------------------------------------------
 
 -- name: header
@@ -139,7 +141,7 @@ SELECT sessions.title, indexed.seq, indexed.change, indexed.title
 FROM sessions LEFT JOIN indexed ON indexed.number = sessions.number WHERE sessions.number = ?;
 
 -- name: records_to_index
-SELECT place, kind, CAST(body AS BLOB) FROM records WHERE place BETWEEN ? AND ? ORDER BY place LIMIT ?;
+SELECT place, kind, CAST(body AS BLOB) FROM records WHERE place BETWEEN ? AND ? ORDER BY place;
 
 -- name: set_indexed
 INSERT INTO indexed (number, seq, change, title) VALUES (?, ?, ?, ?)
@@ -187,7 +189,7 @@ SELECT id, user_id, active_seed_id, active_persona_id, project_id, parent_sessio
 FROM sessions LEFT JOIN extras USING (number) ORDER BY id;
 
 -- name: check_records
-SELECT place, kind, CAST(body AS BLOB) FROM records WHERE place >= ? AND place < ? ORDER BY place;
+SELECT place, kind, CAST(body AS BLOB) FROM records WHERE place BETWEEN ? AND ? ORDER BY place;
 
 -- name: check_strays
 SELECT 'records', place >> 32 AS number, count(*) FROM records

@@ -6,17 +6,14 @@ import sqlite3
 from itertools import product
 from typing import Final, cast
 
-import msgspec
-
 from statestore.engine import DocumentQuery
+from statestore.engines.places import number_of, places_between, seq_of
+from statestore.engines.rebuilding import PIECE, check_texts
 from statestore.engines.snapshots import snapshot
-from statestore.engines.sqlite.places import number_of, places_between, seq_of
 from statestore.engines.sqlite.statements import SQL
-from statestore.errors import CorruptDocument, CorruptSession, InvalidValue
-from statestore.jsontext import members
+from statestore.errors import CorruptDocument, CorruptSession
 from statestore.records import RecordPieces
 from statestore.stored import Document, DocumentInfo, DocumentKind, Numbering, Records, SessionFields, StoredSession
-from statestore.timestamps import nanoseconds
 
 _NO_LIMIT: Final = 2**62
 
@@ -25,9 +22,6 @@ _SOUND: Final = frozenset(
     for *fields, layout in product(*[(str, type(None))] * 4, (bytes, type(None)))
 )
 """The types that the values of a session's row may have, and its metadata and its layout."""
-
-PIECE: Final = 300
-"""How many records are joined at once: what fits into the processor's cache is joined and decoded faster."""
 
 
 def read_session(
@@ -51,7 +45,8 @@ def read_session(
             records = _read_records(connection, *places)
         if records is None:
             raise CorruptSession(f"session {session_id} has records of no known kind: check() tells which")
-    _check_texts(session_id, fields[1], fields[2], metadata)
+    content = metadata.encode()
+    check_texts(session_id, fields[1], fields[2], content)
     return StoredSession(
         id=session_id,
         fields=SessionFields(*fields),
@@ -59,26 +54,14 @@ def read_session(
         version=version,
         next_seq=next_seq,
         message_count=users,
-        metadata=metadata.encode(),
+        metadata=content,
         layout=layout,
     )
 
 
-def _check_texts(session_id: str, created: str, updated: str, metadata: str) -> None:
-    try:
-        nanoseconds(created)
-        nanoseconds(updated)
-        if metadata != "{}":
-            members(metadata.encode())
-    except InvalidValue as error:
-        raise CorruptSession(f"session {session_id}: {error}") from error
-    except msgspec.DecodeError as error:
-        raise CorruptSession(f"session {session_id}: its metadata are not a JSON object: {error}") from error
-
-
 def _last_of(connection: sqlite3.Connection, first: int, last: int, count: int) -> tuple[int, int]:
     """The range of places that holds the last records of another."""
-    (place,) = connection.execute(SQL["first_of_last"], (first, last, min(count, 1 << 32))).fetchone()
+    (place,) = connection.execute(SQL["first_of_last"], (first, last, min(count, _NO_LIMIT))).fetchone()
     return (last + 1 if place is None else place), last
 
 

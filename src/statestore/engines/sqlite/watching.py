@@ -8,9 +8,9 @@ from typing import Final
 
 from statestore.engine import ChangePage
 from statestore.engines.columns import kind_in
+from statestore.engines.places import LAST_SEQ, place_of, seq_of
 from statestore.engines.snapshots import snapshot
 from statestore.engines.sqlite.indexing import last_change
-from statestore.engines.sqlite.places import MAX_SEQ, place_of, seq_of
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.telling import ChangeRow, Moment, tell
 from statestore.errors import CursorExpired
@@ -33,7 +33,7 @@ def read_changes(
     connection: sqlite3.Connection, after: str, session_id: str | None, user_id: str | None, limit: int
 ) -> ChangePage:
     """What happened after a cursor, in order."""
-    moment = Moment.parse(after, last_seq=MAX_SEQ)
+    moment = Moment.parse(after, last_seq=LAST_SEQ)
     with snapshot(connection):
         oldest, last = connection.execute(SQL["changes_kept"]).fetchone()
         is_ours = moment.identity == _identity(connection) and moment.change <= (last or 0)

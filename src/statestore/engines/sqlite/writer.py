@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from statestore.engine import PreconditionFailed
+from statestore.engine import Batch, PreconditionFailed, Result
 from statestore.engines.columns import SENSELESS
+from statestore.engines.result_codes import is_lock_timeout
 from statestore.engines.sqlite.connecting import DatabaseFile
-from statestore.engines.sqlite.failures import explanation, is_lock_timeout, may_have_happened
-from statestore.engines.sqlite.gathering import Batch, Gathering, Result, Slot
+from statestore.engines.sqlite.failures import explanation, may_have_happened
+from statestore.engines.sqlite.gathering import Gathering, Slot
 from statestore.engines.sqlite.pool import ConnectionPool
 from statestore.engines.sqlite.turns import Turnstile
 from statestore.engines.sqlite.upkeep import PAGE, Upkeep

@@ -11,13 +11,15 @@ the transaction happens, and it is made again from what is there.
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from statestore.engine import (
+    LABELS,
+    SESSION_FIELDS,
+    Batch,
     Change,
     ChangeSession,
     DeleteCategory,
@@ -29,24 +31,18 @@ from statestore.engine import (
     PutDocument,
 )
 from statestore.engines.judging import Present, SingleChange, Stored, judge
+from statestore.engines.places import LAST_SEQ, place_of
 from statestore.engines.sqlite.headers import Header
-from statestore.engines.sqlite.places import MAX_SEQ, place_of
 from statestore.engines.sqlite.statements import SQL
+from statestore.engines.versions import new_version
 from statestore.errors import CorruptSession, InvalidValue
 from statestore.jsontext import changed_members
 from statestore.records import column_of
 
 _FIELD_UPDATES = {
     name: f"UPDATE sessions SET {name} = ? WHERE number = ?"  # noqa: S608 - our own names
-    for name in (
-        "active_seed_id",
-        "active_persona_id",
-        "project_id",
-        "parent_session_id",
-        "title",
-        "project",
-        "projects",
-    )
+    for name in (*SESSION_FIELDS, *LABELS)
+    if name != "opening"  # which is written with the header
 }
 
 KnownHeaders = dict[str, Header]
@@ -76,7 +72,7 @@ class Transaction:
         self._records: list[tuple[int, int, str]] = []
         self._appended: list[tuple[int, int, int]] = []
 
-    def expect(self, batches: Iterable[Sequence[Change]]) -> None:
+    def expect(self, batches: Iterable[Batch]) -> None:
         """Get ready for some batches: take what is known of their sessions, and look up all others in one go.
 
         Writing a session shows whether it is as we know it. One that is to be deleted is looked up: nothing would show.
@@ -96,7 +92,7 @@ class Transaction:
             for row in self._execute(SQL["headers"], (msgspec.json.encode(list(unknown)).decode(),)):
                 self._headers[row[1]] = Header(*row)
 
-    def make(self, batch: Sequence[Change]) -> list[Outcome]:
+    def make(self, batch: Batch) -> list[Outcome]:
         """Make a batch; raises `PreconditionFailed`, and has changed nothing, if it may not be made."""
         try:
             judge(batch, self._find)
@@ -212,8 +208,8 @@ class Transaction:
 
     def _truncate(self, header: Header, after: int) -> None:
         self.flush()
-        after = min(max(after, -1), MAX_SEQ - 1)
-        gone = place_of(header.number, after + 1), place_of(header.number, MAX_SEQ)
+        after = min(max(after, -1), LAST_SEQ - 1)
+        gone = place_of(header.number, after + 1), place_of(header.number, LAST_SEQ)
         for kind, count, size in self._execute(SQL["size_beyond"], gone).fetchall():
             header.count(kind, -count)
             header.size -= size
@@ -290,7 +286,7 @@ class Transaction:
         doomed, self._doomed = sorted(self._doomed, key=lambda header: header.number), []
         self.flush()
         runs = list(_runs(header.number for header in doomed))
-        places = [(place_of(first, 0), place_of(last, MAX_SEQ)) for first, last in runs]
+        places = [(place_of(first, 0), place_of(last, LAST_SEQ)) for first, last in runs]
         self._execute_many(SQL["delete_records"], places)
         for statement in ("delete_keys", "delete_extras", "note_gone", "delete_sessions"):
             self._execute_many(SQL[statement], runs)
@@ -309,7 +305,7 @@ class Transaction:
             self._appended.append((number, first, last))
             return
         self._note_appended()
-        kept = None if truncate_after is None else min(max(truncate_after, 0), MAX_SEQ)
+        kept = None if truncate_after is None else min(max(truncate_after, 0), LAST_SEQ)
         self._execute(SQL["note_change"], (number, first, last, kept, int(is_header) or None))
         self.changes += 1
 
@@ -331,8 +327,3 @@ def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
         last = number
     if first is not None and last is not None:
         yield first, last
-
-
-def new_version() -> str:
-    """A version that was never used before."""
-    return os.urandom(8).hex()
