@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
@@ -15,6 +16,7 @@ import pytest
 
 from servers.postgres import PostgresServer, sql
 from statestore import StateStore
+from statestore.engines.postgres.statements import SQL
 
 
 def schema_of(url: str) -> str:
@@ -74,6 +76,36 @@ def _signal(server: PostgresServer, number: signal.Signals) -> None:
     for process in (postmaster, *map(int, children)):
         with suppress(ProcessLookupError):  # a connection that ended just now
             os.kill(process, number)
+
+
+def note_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of our statements that fetch rows, as they are run from now on; each is a round trip."""
+    names = {statement: name for name, statement in SQL.items()}
+    noted: list[str] = []
+    fetch = asyncpg.Connection.fetch
+
+    async def note_and_fetch(connection: Any, query: str, *values: Any, **options: Any) -> Any:
+        noted.append(names.get(query, query))
+        return await fetch(connection, query, *values, **options)
+
+    monkeypatch.setattr(asyncpg.Connection, "fetch", note_and_fetch)
+    return noted
+
+
+def hold_answers(monkeypatch: pytest.MonkeyPatch, statement: str) -> tuple[asyncio.Event, asyncio.Event]:
+    """Have the answers to a statement held back: what is set when there is one, and what lets them go when it is."""
+    is_there, may_go = asyncio.Event(), asyncio.Event()
+    fetch = asyncpg.Connection.fetch
+
+    async def fetch_and_wait(connection: Any, query: str, *values: Any, **options: Any) -> Any:
+        rows = await fetch(connection, query, *values, **options)
+        if query == SQL[statement]:
+            is_there.set()
+            await may_go.wait()
+        return rows
+
+    monkeypatch.setattr(asyncpg.Connection, "fetch", fetch_and_wait)
+    return is_there, may_go
 
 
 def forget_after_looking(monkeypatch: pytest.MonkeyPatch, module: ModuleType, url: str, *, kept: int) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
-from typing import cast
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
@@ -13,8 +14,9 @@ from postgres_hooks import connected, run_in
 from statestore import CorruptSession, DocumentConflict, InvalidValue, PruneConfig, Session, StateStore
 from statestore.conformance.changes import appended, created, put, user
 from statestore.engine import Change, DeleteCategory, DeleteDocument, GroupCommits
-from statestore.engines.postgres.batches import arguments, new_version
+from statestore.engines.postgres.batches import arguments
 from statestore.engines.postgres.statements import SQL
+from statestore.engines.versions import new_version
 from statestore.opening import engine_for
 
 
@@ -55,6 +57,68 @@ def test_a_parent_of_any_length_is_stored_and_found(url: str, store: StateStore)
         "EXPLAIN SELECT 1 FROM sessions WHERE sha256(parent_session_id) = sha256('p') AND parent_session_id = 'p'",
     )
     assert "sessions_children" in str(plan)
+
+
+def test_a_project_of_any_length_is_found_by_index(url: str, store: StateStore) -> None:
+    projects = ["p" * 12_000, "".join(f"{number:x}" for number in range(60_000)), "a\0b", "short"]
+    for number, project in enumerate(projects):
+        session = Session("alice", f"s{number}")
+        session.set_metadata("project_id", project)
+        store.save_session(session)
+    for number, project in enumerate(projects):
+        for owner in (None, "alice"):
+            found = store.list_sessions(project_id=project, user_id=owner)
+            assert [summary.id for summary in found] == [f"s{number}"]
+        assert store.count_sessions(project_id=project) == 1
+    project = "coalesce(project_id, project, projects)"
+    plan = run_in(
+        url,
+        "SET enable_seqscan = off",
+        f"EXPLAIN SELECT 1 FROM sessions WHERE {project} = 'p' AND sha256({project}) = sha256('p') "
+        "ORDER BY age, age_rest, id LIMIT 1",
+    )
+    assert "sessions_newest_of_project" in str(plan)
+    assert "Sort" not in str(plan)
+
+
+def test_the_categories_below_one_are_listed_without_looking_at_what_they_hold(url: str, store: StateStore) -> None:
+    below = ["notes", "notes/2023", "notes/2024", "notes/2024/may"]
+    for category in (*below, "note", "notes-old", "notes0", "notesy/2024", "other"):
+        for number in range(20):
+            store.save_json(category, f"n{number}", number)
+    assert store.list_categories("notes") == below
+    assert store.list_categories("notes/2023") == below[1:2]
+    assert store.list_categories("notes/2") == []
+    assert len(store.list_categories()) == 9
+    ((plan,),) = run_in(
+        url,
+        "SET enable_seqscan = off",
+        f"PREPARE listing (text, text) AS {SQL['categories']}",
+        "EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE listing ('notes', 'notes/')",
+    )
+    assert 4 <= _documents_read(json.loads(plan)[0]["Plan"]) <= 6
+
+
+def _documents_read(plan: dict[str, Any]) -> int:
+    """How many documents the steps of a plan have looked at."""
+    own = plan["Actual Rows"] * plan["Actual Loops"] if plan.get("Relation Name") == "documents" else 0
+    return round(own) + sum(_documents_read(part) for part in plan.get("Plans", ()))
+
+
+def test_outcomes_that_are_still_kept_are_not_looked_at_when_old_ones_are_forgotten(
+    url: str, store: StateStore
+) -> None:
+    store.save_json("notes", "n", 1)
+    run_in(url, "INSERT INTO tokens VALUES (gen_random_uuid(), now() - interval '61 minutes', '')", "SELECT 1")
+    run_in(url, "SELECT tidy_up(100)")
+    assert run_in(url, "SELECT outcomes <> '' FROM tokens") == [(True,)]
+    plan = run_in(
+        url,
+        "SET enable_seqscan = off",
+        "SET enable_bitmapscan = off",
+        "EXPLAIN DELETE FROM tokens WHERE made < now() - interval '1 hour'",
+    )
+    assert "tokens_oldest" in str(plan)
 
 
 @pytest.mark.parametrize("version", ["a\0b", "\ud800", ""])

@@ -6,14 +6,15 @@ import asyncio
 from typing import Any, cast
 
 import pytest
-from postgres_hooks import connected, cut_connections, drop_schema, forget_after_looking, run_in
+from postgres_hooks import connected, cut_connections, drop_schema, run_in
 
 from statestore import CursorExpired, StateStore, UserMessage
 from statestore.conformance.changes import appended, created, user
 from statestore.engine import ChangeSession, Engine, Wakes, Watches
 from statestore.engines.postgres import watching
-from statestore.engines.postgres.batches import new_version, plain_arguments
+from statestore.engines.postgres.batches import plain_arguments
 from statestore.engines.postgres.statements import SQL
+from statestore.engines.versions import new_version
 from statestore.opening import engine_for
 
 
@@ -92,15 +93,6 @@ def test_what_is_overtaken_is_told_and_found_although_changes_after_it_were_to_b
     assert [hit.session_id for hit in store.search_sessions("zebra")] == ["slow"]
     run_in(url, "SELECT tidy_up(3)")
     assert run_in(url, "SELECT count(*) FROM changes") == [(3,)]
-
-
-def test_changes_that_are_forgotten_while_they_are_read_are_not_left_out_in_silence(
-    url: str, store: StateStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start = _after_ten_changes(store)
-    forget_after_looking(monkeypatch, watching, url, kept=3)
-    with pytest.raises(CursorExpired):
-        next(store.watch(after=start))
 
 
 def test_records_whose_changes_are_forgotten_while_they_are_read_are_not_left_out_in_silence(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, starmap
 from operator import ge
@@ -12,6 +11,7 @@ from zlib import crc32
 import msgspec
 
 from statestore.engine import (
+    Batch,
     Change,
     ChangeSession,
     DeleteCategory,
@@ -25,8 +25,6 @@ from statestore.engines.postgres.places import check_seq, fitted, is_storable
 from statestore.errors import InvalidValue
 from statestore.records import column_of
 from statestore.timestamps import nanoseconds
-
-Batch = Sequence[Change]
 
 NAMES: Final = 1024
 """How many locks there are for what may not be there yet: a big batch must not use up the server's."""
@@ -61,11 +59,6 @@ def counted(records: Sequence[NewRecord]) -> Counted:
         if opening is None:
             opening = _encoded(record.opening)
     return Counted(counts[0], counts[1], counts[2], size, opening)
-
-
-def new_version() -> str:
-    """A version that was never used before."""
-    return os.urandom(8).hex()
 
 
 def check_numbers(batch: Batch) -> None:

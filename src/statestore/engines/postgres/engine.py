@@ -9,18 +9,19 @@ from typing import Any, Final, TypeVar
 
 from statestore.engine import (
     AtomicScope,
-    Change,
+    Batch,
     ChangePage,
     DocumentQuery,
     Outcome,
+    Result,
     RunsIn,
     SearchQuery,
     SessionQuery,
 )
 from statestore.engines.calls import Calls
 from statestore.engines.grouping import Grouping
+from statestore.engines.options import CHANGES_KEPT, check_changes_kept, check_writable, is_durable
 from statestore.engines.postgres import listing, reading
-from statestore.engines.postgres.batches import Batch
 from statestore.engines.postgres.checking import check_everything
 from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.failures import is_temporary_at_first
@@ -32,10 +33,10 @@ from statestore.engines.postgres.pool import Pool
 from statestore.engines.postgres.servers import Address, Login, Servers
 from statestore.engines.postgres.tidying import Tidying
 from statestore.engines.postgres.waking import BLINK, Waking
-from statestore.engines.postgres.watching import present_cursor, read_changes
-from statestore.engines.postgres.writing import Locked, Result, Writer
+from statestore.engines.postgres.watching import Watching, present_cursor
+from statestore.engines.postgres.writing import Locked, Writer
 from statestore.engines.telling import Moment
-from statestore.errors import InvalidValue, ReadOnlyStore, StoreNotFound, StoreUnavailable
+from statestore.errors import InvalidValue, StoreNotFound, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
 
 T = TypeVar("T")
@@ -45,7 +46,6 @@ TIMEOUT: Final = 30.0
 CONNECTIONS: Final = 10
 LANES: Final = 2
 """How many groups of batches are made at the same time, each on a connection of its own."""
-CHANGES_KEPT: Final = 100_000
 
 
 class PostgresEngine:
@@ -72,27 +72,25 @@ class PostgresEngine:
         connections: int = CONNECTIONS,
         changes_kept: int = CHANGES_KEPT,
     ) -> None:
-        if durability not in ("full", "relaxed"):
-            raise InvalidValue(f"durability is 'full' or 'relaxed', not {durability!r}")
         if not 0 < timeout <= 1_000_000:
             raise InvalidValue(f"timeout is a number of seconds above 0, not {timeout!r}")
         if connections < 1:
             raise InvalidValue(f"connections is a whole number from 1 up, not {connections!r}")
-        if changes_kept < 1:
-            raise InvalidValue(f"changes_kept is a whole number from 1 up, not {changes_kept!r}")
+        check_changes_kept(changes_kept)
         self._url = url
         self._schema = schema
         self._create = create
         self._read_only = read_only
         self._timeout = timeout
-        settings = _settings(schema, timeout, is_durable=durability == "full", read_only=read_only)
+        settings = _settings(schema, timeout, is_durable=is_durable(durability), read_only=read_only)
         self._pool = Pool(
             Servers(login, addresses, needs_writes=not read_only, settings=settings).connect, size=connections
         )
         self._persistence = Persistence(self._pool, url=url, timeout=timeout)
         self._writer = Writer(self._persistence, waiting=max(connections // 2, 1))
         self._grouping = Grouping(self._commit_group, lanes=min(LANES, connections), patience=timeout)
-        self._waking = Waking(self._pool, timeout=timeout)
+        self._waking = Waking(self._pool, self._persistence, timeout=timeout)
+        self._watching = Watching(self._persistence)
         self._tidying = Tidying(self._persistence, changes_kept=changes_kept)
         self._calls = Calls(url)
 
@@ -134,8 +132,8 @@ class PostgresEngine:
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
-        self._check_writable()
+    async def commit(self, batch: Batch) -> list[Outcome]:
+        check_writable(self.url, read_only=self._read_only)
         with self._calls:
             end = self._persistence.end_of_call()
             try:
@@ -144,7 +142,7 @@ class PostgresEngine:
                 return await Grouping(lambda alone: self._writer.commit_locked(alone, end)).commit(batch)
 
     async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
-        self._check_writable()
+        check_writable(self.url, read_only=self._read_only)
         with self._calls:
             end = self._persistence.end_of_call()
             results = await self._commit_group(batches)
@@ -158,10 +156,6 @@ class PostgresEngine:
         results = await self._writer.commit_group(batches)
         self._tidying.note(len(batches))
         return results
-
-    def _check_writable(self) -> None:
-        if self._read_only:
-            raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -198,12 +192,13 @@ class PostgresEngine:
 
     async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
         if self._read_only:
-            return await self._read(search_only, query)
+            with self._calls:
+                return await self._persistence.run(lambda connection, attempt: search_only(connection, attempt, query))
         await self._index_all()
         return await self._read(search, query)
 
     async def update_search_index(self) -> None:
-        self._check_writable()
+        check_writable(self.url, read_only=self._read_only)
         if (await self._read(state_of)).rules:  # else nobody ever searched
             await self._index_all()
 
@@ -220,16 +215,13 @@ class PostgresEngine:
     async def read_changes(
         self, after: str, *, session_id: str | None = None, user_id: str | None = None, limit: int = 500
     ) -> ChangePage:
-        return await self._read(read_changes, after, session_id, user_id, limit)
+        with self._calls:
+            return await self._watching.read_changes(after, session_id, user_id, limit)
 
     async def wait_for_changes(self, after: str, seconds: float) -> None:
         moment = Moment.parse(after)
         with self._calls, self._waking.sleeper() as awake:
-            longest = BLINK
-            if not self._read_only:
-                longest = await self._persistence.run(
-                    lambda connection, _: self._waking.longest_wait(connection, moment)
-                )
+            longest = BLINK if self._read_only else await self._waking.longest_wait(moment)
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(longest, seconds)):
                     await awake.wait()

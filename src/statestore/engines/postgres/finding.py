@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from heapq import nsmallest
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from statestore.engine import SearchQuery
 from statestore.engines.columns import INT_MAX, kind_in, kind_of_column
 from statestore.engines.postgres.driver import Connection, Row
-from statestore.engines.postgres.indexing import Pending, pending_of, state_of
+from statestore.engines.postgres.indexing import Words, unindexed
 from statestore.engines.postgres.lexemes import query_of, wanted_in_line
+from statestore.engines.postgres.persisting import Attempt
 from statestore.engines.postgres.places import fitted, is_storable
 from statestore.engines.postgres.reading import text_of
 from statestore.engines.postgres.statements import SQL
@@ -18,8 +21,6 @@ from statestore.engines.postgres.transactions import ONE_STATE, transaction
 from statestore.errors import InvalidCursor
 from statestore.searching import TITLE, TITLE_SEQ, snippet_of, text_to_index
 from statestore.stored import SearchHit
-
-_NOTHING = Pending([], {}, [], is_all=True)
 
 _log: Final = logging.getLogger(__name__)
 
@@ -53,8 +54,27 @@ def _is_possible(place: Place) -> bool:
     return isfinite(place.score) and 0 <= place.score <= 1e6 and 0 <= place.seq <= INT_MAX and is_storable(place.id)
 
 
-async def search(connection: Connection, query: SearchQuery, pending: Pending = _NOTHING) -> list[SearchHit]:
-    """Hits, best first, in the index and in what it does not have yet."""
+async def search(connection: Connection, query: SearchQuery) -> list[SearchHit]:
+    """Hits, best first, in the index."""
+    return _hits(await _matches(connection, query), query)
+
+
+async def search_only(connection: Connection, attempt: Attempt, query: SearchQuery) -> list[SearchHit]:
+    """The same without writing: what the index does not have yet is looked through, which takes the time it needs.
+
+    All of it is of one state of the database. Otherwise what another store indexes meanwhile would be found twice.
+    """
+    async with transaction(connection, ONE_STATE):
+        rows = await _matches(connection, query)
+        async for words in unindexed(connection, wanted_in_line(query.terms)):
+            attempt.go_on()
+            if words:
+                rows = nsmallest(query.limit, rows + await _matches(connection, query, words), key=_order)
+    return _hits(rows, query)
+
+
+async def _matches(connection: Connection, query: SearchQuery, words: Sequence[Words] | None = None) -> list[Row]:
+    """Rows, best first: of the index, or of words that it does not have yet."""
     after: tuple[Any, ...] = (None, None, None)
     if query.after is not None:
         place = Place.parse(query.after)
@@ -62,7 +82,7 @@ async def search(connection: Connection, query: SearchQuery, pending: Pending = 
     if not is_storable(query.user_id, *(token for term in query.terms for token in term.tokens)):
         return []
     project = None if query.project_id is None else query.project_id.encode(errors="surrogatepass")
-    rows = await connection.fetch(
+    return await connection.fetch(
         SQL["search"],
         query_of(query.terms),
         wanted_in_line(query.terms),
@@ -70,32 +90,19 @@ async def search(connection: Connection, query: SearchQuery, pending: Pending = 
         project,
         *after,
         fitted(query.limit),
-        [session_id for session_id, _, _ in pending.titles],
-        *(zip(*pending.words, strict=True) if pending.words else [()] * 5),
+        words is None,
+        *(zip(*words, strict=True) if words else [()] * 5),
     )
+
+
+def _order(row: Row) -> tuple[float, str, int]:
+    session_id, seq, score, *_ = row
+    return -score, session_id, seq
+
+
+def _hits(rows: Sequence[Row], query: SearchQuery) -> list[SearchHit]:
+    """The hits of some rows, but for those that are damaged."""
     return [hit for hit in (_hit(row, query) for row in rows) if hit is not None]
-
-
-async def search_only(connection: Connection, query: SearchQuery) -> list[SearchHit]:
-    """The same without writing: what the index does not have yet is sent along with the query.
-
-    All of it is of one state of the database. Otherwise what another store indexes meanwhile would be found twice.
-    """
-    async with transaction(connection, ONE_STATE):
-        return await search(connection, query, await _pending(connection))
-
-
-async def _pending(connection: Connection) -> Pending:
-    """What the index does not have yet of any session."""
-    state = await state_of(connection)
-    if state.is_complete:
-        return _NOTHING
-    if state.is_usable and state.swept is None:
-        rows = await connection.fetch(SQL["changes_to_index"], state.change, INT_MAX)
-        ids = {session_id for _, session_id, _ in rows}
-    else:
-        ids = {session_id for (session_id,) in await connection.fetch(SQL["sessions_to_index"], "", INT_MAX)}
-    return await pending_of(connection, list(ids))
 
 
 def _hit(row: Row, query: SearchQuery) -> SearchHit | None:

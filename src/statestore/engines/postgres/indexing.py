@@ -7,7 +7,7 @@ session by session. Doing something twice does no harm: so what may be incomplet
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from statestore.engines.columns import INT_MAX, kind_of_column
@@ -73,34 +73,81 @@ class Pending(NamedTuple):
     titles: list[tuple[str, int, bytes | None]]
     is_all: bool
 
+    @property
+    def end(self) -> Point:
+        """The last record that is looked at."""
+        session_id, (_, seq) = next(reversed(self.reached.items()))
+        return Point(session_id, seq)
+
+
+class Point(NamedTuple):
+    """A record; what comes after it are later ones of its session, and sessions with higher ids."""
+
+    id: str
+    seq: int
+
+
+START: Final = Point("", 0)
+
 
 async def pending_of(
-    connection: Connection, ids: Sequence[str], *, records: int = INT_MAX, size: int = INT_MAX
+    connection: Connection, ids: Sequence[str], *, after: Point = START, wanted: Sequence[str] = ()
 ) -> Pending:
-    """What the index does not have yet of some sessions; at most so many records, and about so many bytes."""
-    titles = [(row[0], row[1], row[2]) for row in await connection.fetch(SQL["titles_to_index"], ids)]
-    found = await connection.fetch(SQL["records_to_index"], ids, records, size)
+    """What the index does not have yet of some sessions, a step of it, and only what has all that is wanted."""
+    found = await connection.fetch(SQL["records_to_index"], ids, RECORDS_A_STEP, BYTES_A_STEP, *after)
+    titles: list[tuple[str, int, bytes | None]] = []
+    if after == START:
+        titles = [(row[0], row[1], row[2]) for row in await connection.fetch(SQL["titles_to_index"], ids)]
     reached = {session_id: (number, seq) for session_id, number, seq, _, _ in found}
     total = sum(len(row[4]) for row in found)
     if total + sum(len(title or b"") for _, _, title in titles) > LITTLE:
-        words = await asyncio.to_thread(_words_of, found, titles)
+        words = await asyncio.to_thread(_words_of, found, titles, wanted)
     else:
-        words = _words_of(found, titles)
-    return Pending(words, reached, titles, is_all=len(found) < records and total < size)
+        words = _words_of(found, titles, wanted)
+    return Pending(words, reached, titles, is_all=len(found) < RECORDS_A_STEP and total < BYTES_A_STEP)
 
 
-def _words_of(records: Sequence[Row], titles: Sequence[tuple[str, int, bytes | None]]) -> list[Words]:
+def _words_of(
+    records: Sequence[Row], titles: Sequence[tuple[str, int, bytes | None]], wanted: Sequence[str]
+) -> list[Words]:
     words: list[Words] = []
     for session_id, number, seq, column, body in records:
-        words += _words(session_id, number, seq, text_to_index(kind_of_column(column), body))
+        words += _words(session_id, number, seq, text_to_index(kind_of_column(column), body), wanted)
     for session_id, number, title in titles:
-        words += _words(session_id, number, TITLE_SEQ, (title or b"").decode(errors="replace"))
+        words += _words(session_id, number, TITLE_SEQ, (title or b"").decode(errors="replace"), wanted)
     return words
 
 
-def _words(session_id: str, number: int, seq: int, text: str) -> Iterable[Words]:
-    form = indexed_form(text)
+def _words(session_id: str, number: int, seq: int, text: str, wanted: Sequence[str]) -> Iterable[Words]:
+    form = indexed_form(text, wanted)
     return () if form is None else (Words(session_id, number, seq, *form),)
+
+
+async def unindexed(connection: Connection, wanted: Sequence[str]) -> AsyncGenerator[list[Words]]:
+    """What the index does not have yet of any session, and has all that is wanted, step by step."""
+    state = await state_of(connection)
+    if state.is_complete:
+        return
+    async for ids in _unindexed_sessions(connection, state):
+        after: Point | None = START
+        while after is not None:
+            pending = await pending_of(connection, ids, after=after, wanted=wanted)
+            yield pending.words
+            after = None if pending.is_all else pending.end
+
+
+async def _unindexed_sessions(connection: Connection, state: State) -> AsyncGenerator[list[str]]:
+    """The ids of the sessions of which something may not be in the index, as many as make a step."""
+    if state.is_usable and state.swept is None:
+        rows = await connection.fetch(SQL["changes_to_index"], state.change, INT_MAX)
+        ids = sorted({session_id for _, session_id, _ in rows})
+        for at in range(0, len(ids), SESSIONS_A_STEP):
+            yield ids[at : at + SESSIONS_A_STEP]
+        return
+    rows = await connection.fetch(SQL["sessions_to_index"], "", SESSIONS_A_STEP)
+    while rows:
+        yield [row[0] for row in rows]
+        rows = await connection.fetch(SQL["sessions_to_index"], rows[-1][0], SESSIONS_A_STEP)
 
 
 async def index_some(connection: Connection) -> bool:
@@ -154,7 +201,7 @@ async def _follow(connection: Connection, state: State) -> _Step:
 
 async def _add(connection: Connection, ids: Sequence[str]) -> bool:
     """Add what the index does not have yet of some sessions; whether that was all."""
-    pending = await pending_of(connection, ids, records=RECORDS_A_STEP, size=BYTES_A_STEP)
+    pending = await pending_of(connection, ids)
     if pending.titles:
         await connection.execute(SQL["forget_titles"], [session_id for session_id, _, _ in pending.titles])
         await connection.execute(SQL["set_indexed_titles"], *zip(*pending.titles, strict=True))

@@ -24,10 +24,13 @@ class Indexed(NamedTuple):
     line: str | None
 
 
-def indexed_form(text: str) -> Indexed | None:
-    """A text as the index keeps it; ``None`` if there is no word in it."""
+def indexed_form(text: str, wanted: Sequence[str] = ()) -> Indexed | None:
+    """A text as the index keeps it; ``None`` if there is no word in it, or not all that is wanted in its line."""
     tokens = tokens_of(text)
     if not tokens:
+        return None
+    line = _line(tokens)
+    if not all(piece in line for piece in wanted):
         return None
     places: dict[str, list[int]] = {}
     for place, token in enumerate(tokens, 1):
@@ -42,7 +45,7 @@ def indexed_form(text: str) -> Indexed | None:
             is_long = True
             break
         lexemes.append(f"{_quoted(token)}:{','.join(map(str, kept))}")
-    return Indexed(" ".join(lexemes), _line(tokens) if is_long else None)
+    return Indexed(" ".join(lexemes), line if is_long else None)
 
 
 def _quoted(token: str) -> str:

@@ -7,21 +7,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from statestore.engine import SessionQuery
-from statestore.engines.columns import age_of
+from statestore.engines.columns import PROJECT, SUMMARY_COLUMNS, age_of
 from statestore.engines.postgres.driver import Connection, Row
 from statestore.engines.postgres.places import fitted, is_storable, place_before
 from statestore.engines.postgres.reading import text_of
 from statestore.errors import InvalidValue
 from statestore.stored import SessionSummary
 from statestore.timestamps import nanoseconds
-
-PROJECT: Final = "coalesce(project_id, project, projects)"
-
-_COLUMNS: Final = (
-    "id, user_id, users, created, updated, agents, events, active_seed_id, active_persona_id, "
-    f"{PROJECT}, parent_session_id, coalesce(title, opening), size, version"
-)
-"""In the order of the fields of `SessionSummary`."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -40,7 +32,7 @@ async def list_sessions(connection: Connection, query: SessionQuery) -> list[Ses
         if query.after is not None:
             place = (*age_of(query.after.updated_ns), place_before(query.after.id))
             conditions.add("(age, age_rest, id) > ({}, {}, {})", *place)
-    sql = f"SELECT {_COLUMNS} FROM sessions {conditions.clause} ORDER BY {order}"  # noqa: S608 - our own names
+    sql = f"SELECT {SUMMARY_COLUMNS} FROM sessions {conditions.clause} ORDER BY {order}"  # noqa: S608 - our own names
     if query.limit is None:
         return _summaries(await connection.fetch(sql, *conditions.values))
     limit, left_out = fitted(query.limit), 0
@@ -86,7 +78,10 @@ class _Conditions:
         if query.user_id is not None:
             self.add("user_id = {}", query.user_id)
         if query.project_id is not None:
-            self.add(f"{PROJECT} = {{}}", _encoded(query.project_id))
+            project = _encoded(query.project_id)
+            self.add(f"{PROJECT} = {{}}", project)
+            if query.user_id is None:  # else it is found among the sessions of the user
+                self.add(f"sha256({PROJECT}) = sha256({{}})", project)
         if query.parent_session_id is not None:
             parent = _encoded(query.parent_session_id)
             self.add("sha256(parent_session_id) = sha256({}) AND parent_session_id = {}", parent, parent)

@@ -69,8 +69,16 @@ SELECT name, kind, length(body) FROM documents
 WHERE category = $1 AND (name, kind) > ($3, $4) ORDER BY name, kind LIMIT $2;
 
 -- name: categories
-SELECT DISTINCT category FROM documents
-WHERE $1 = '' OR category = $1 OR starts_with(category, $1 || '/') ORDER BY category;
+-- The named one, and those that begin with something: from each straight to the next, whatever each holds.
+WITH RECURSIVE below AS (
+    (SELECT category FROM documents WHERE category >= $2 ORDER BY category LIMIT 1)
+    UNION ALL
+    SELECT (SELECT category FROM documents WHERE category > below.category ORDER BY category LIMIT 1)
+    FROM below WHERE starts_with(category, $2)
+)
+(SELECT category FROM documents WHERE category = $1 LIMIT 1)
+UNION ALL
+SELECT category FROM below WHERE starts_with(category, $2) ORDER BY category;
 
 -- Watching -----------------------------------------------------------------------------------------------------------
 
@@ -78,27 +86,34 @@ WHERE $1 = '' OR category = $1 OR starts_with(category, $1 || '/') ORDER BY cate
 SELECT identity, forgotten, horizon(), coalesce((SELECT max(change) FROM changes), forgotten) FROM store;
 
 -- name: watch
--- Whether nobody watched until now: the rest of the statement does not see what its first part writes.
+-- Whether nobody watched until now, and the horizon: the rest of the statement does not see what its first part writes.
 WITH renewed AS (
     UPDATE watched SET until = now() + interval '30 seconds' WHERE until < now() + interval '15 seconds'
 )
-SELECT until < now() FROM watched;
+SELECT until < now(), identity, forgotten, horizon(), coalesce((SELECT max(change) FROM changes), forgotten)
+FROM watched, store;
 
 -- name: changes
-SELECT change, changes.number, first, last, rewound_to, is_header::integer,
-    CASE WHEN gone_user IS NOT NULL THEN changes.id END, gone_user, sessions.id, sessions.user_id, sessions.created
-FROM changes LEFT JOIN sessions ON sessions.id = changes.id AND sessions.number = changes.number
-WHERE change > $1 AND change <= $2 ORDER BY change LIMIT $3;
+WITH now AS MATERIALIZED (SELECT identity, forgotten, horizon() AS settled FROM store)
+SELECT identity, forgotten, settled, told.* FROM now LEFT JOIN LATERAL (
+    SELECT change, changes.number, first, last, rewound_to, is_header::integer,
+        CASE WHEN gone_user IS NOT NULL THEN changes.id END, gone_user, sessions.id, sessions.user_id, sessions.created
+    FROM changes LEFT JOIN sessions ON sessions.id = changes.id AND sessions.number = changes.number
+    WHERE change > $1 AND change <= settled ORDER BY change LIMIT $2
+) AS told ON true ORDER BY change;
 
 -- name: added_records
 -- Change by change, so that each looks at its own records: joined at once, it would be all records of the session.
-SELECT change, seq, kind, body
-FROM changes JOIN sessions USING (id, number), LATERAL (
-    SELECT seq, kind, body FROM records
-    WHERE records.id = changes.id AND seq BETWEEN first AND last AND seq > CASE change WHEN $2 THEN $3::bigint ELSE 0 END
-    ORDER BY seq LIMIT $4
-) AS added
-WHERE change = ANY ($1) ORDER BY change, seq LIMIT $4;
+SELECT forgotten, added.* FROM store LEFT JOIN (
+    SELECT change, seq, kind, body
+    FROM changes JOIN sessions USING (id, number), LATERAL (
+        SELECT seq, kind, body FROM records
+        WHERE records.id = changes.id AND seq BETWEEN first AND last
+            AND seq > CASE change WHEN $2 THEN $3::bigint ELSE 0 END
+        ORDER BY seq LIMIT $4
+    ) AS added
+    WHERE change = ANY ($1) ORDER BY change, seq LIMIT $4
+) AS added ON true ORDER BY change, seq;
 
 -- Searching ----------------------------------------------------------------------------------------------------------
 
@@ -139,9 +154,11 @@ SELECT id, number, seq, kind, body FROM (
         FROM sessions LEFT JOIN indexed ON indexed.id = sessions.id AND indexed.number = sessions.number
         CROSS JOIN LATERAL (
             SELECT seq, kind, body FROM records
-            WHERE records.id = sessions.id AND records.seq > coalesce(indexed.seq, 0) ORDER BY seq LIMIT $2
+            WHERE records.id = sessions.id
+                AND records.seq > greatest(indexed.seq, CASE sessions.id WHEN $4 THEN $5::bigint ELSE 0 END)
+            ORDER BY seq LIMIT $2
         ) AS next
-        WHERE sessions.id = ANY ($1)
+        WHERE sessions.id = ANY ($1) AND sessions.id >= $4
         ORDER BY id, seq LIMIT $2
     ) AS first
 ) AS found WHERE before < $3 ORDER BY id, seq;
@@ -172,13 +189,13 @@ ON CONFLICT (id) DO UPDATE SET number = excluded.number, title = excluded.title,
     seq = CASE WHEN indexed.number = excluded.number THEN indexed.seq ELSE 0 END;
 
 -- name: search
+-- In the index, or else in what comes along. A title is in the index until it is another one.
 WITH matching AS (
     SELECT id, number, seq, lexemes FROM words
-    WHERE lexemes @@ $1::text::tsquery AND line IS NULL AND NOT (seq = 0 AND id = ANY ($9))
+    WHERE $9 AND lexemes @@ $1::text::tsquery AND line IS NULL
     UNION ALL
     SELECT id, number, seq, lexemes FROM words
-    WHERE line IS NOT NULL AND (SELECT bool_and(strpos(line, wanted) > 0) FROM unnest($2::text[]) AS wanted)
-        AND NOT (seq = 0 AND id = ANY ($9))
+    WHERE $9 AND line IS NOT NULL AND (SELECT bool_and(strpos(line, wanted) > 0) FROM unnest($2::text[]) AS wanted)
     UNION ALL
     SELECT id, number, seq, lexemes::tsvector
     FROM unnest($10::text[], $11::bigint[], $12::bigint[], $13::text[], $14::text[])
@@ -189,7 +206,8 @@ WITH matching AS (
     SELECT id, seq, ts_rank(lexemes, $1::text::tsquery, 1) AS score, user_id, title, opening
     FROM matching JOIN sessions USING (id, number)
     WHERE (
-        CASE WHEN seq = 0 THEN title IS NOT NULL
+        CASE WHEN seq = 0
+        THEN NOT $9 OR EXISTS (SELECT FROM indexed WHERE indexed.id = matching.id AND indexed.title = sessions.title)
         ELSE EXISTS (SELECT FROM records WHERE records.id = matching.id AND records.seq = matching.seq) END
     )
     AND ($3::text IS NULL OR user_id = $3)

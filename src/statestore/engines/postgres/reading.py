@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-import msgspec
-
 from statestore.engine import DocumentQuery
 from statestore.engines.columns import INT_MAX
 from statestore.engines.postgres.driver import Connection, Row
 from statestore.engines.postgres.places import fitted, is_storable, place_before
 from statestore.engines.postgres.statements import SQL
-from statestore.errors import CorruptSession, InvalidValue
-from statestore.jsontext import members
+from statestore.engines.rebuilding import PIECE, check_texts
+from statestore.errors import CorruptSession
 from statestore.records import RecordPieces
 from statestore.stored import Document, DocumentInfo, DocumentKind, Numbering, Records, SessionFields, StoredSession
-from statestore.timestamps import nanoseconds
-
-PIECE: Final = 300
-"""How many records are joined at once: what fits into the processor's cache is joined and decoded faster."""
 
 _LAST_KIND: Final = "~"
 """Above every kind that there is."""
@@ -46,7 +40,7 @@ def _stored(session_id: str, header: Row, rows: Sequence[Row]) -> StoredSession:
     *fields, joined = header["fields"]
     metadata = b"{}" if joined is None else b"{%b}" % joined
     user_id, created, updated = header["texts"]
-    _check_texts(session_id, created, updated, metadata)
+    check_texts(session_id, created, updated, metadata)
     try:
         texts = [text_of(field) for field in fields]
     except UnicodeDecodeError as error:
@@ -66,18 +60,6 @@ def _stored(session_id: str, header: Row, rows: Sequence[Row]) -> StoredSession:
 def text_of(content: bytes | None) -> str | None:
     """A text that is kept as bytes."""
     return None if content is None else content.decode()
-
-
-def _check_texts(session_id: str, created: str, updated: str, metadata: bytes) -> None:
-    try:
-        nanoseconds(created)
-        nanoseconds(updated)
-        if metadata != b"{}":
-            members(metadata)
-    except InvalidValue as error:
-        raise CorruptSession(f"session {session_id}: {error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CorruptSession(f"session {session_id}: its metadata are not a JSON object: {error}") from error
 
 
 def _records(session_id: str, rows: Sequence[Row]) -> Records:
@@ -119,4 +101,4 @@ async def list_categories(connection: Connection, prefix: str) -> list[str]:
     """The categories that hold documents: all, or the named one and those below it."""
     if not is_storable(prefix):
         return []
-    return [row[0] for row in await connection.fetch(SQL["categories"], prefix)]
+    return [row[0] for row in await connection.fetch(SQL["categories"], prefix, f"{prefix}/" if prefix else "")]

@@ -13,9 +13,11 @@ from typing import Final
 from weakref import WeakMethod
 
 from statestore.engines.postgres.driver import Connection
+from statestore.engines.postgres.persisting import Persistence
 from statestore.engines.postgres.pool import Pool
+from statestore.engines.postgres.sharing import SharedReading
 from statestore.engines.postgres.statements import SQL
-from statestore.engines.postgres.watching import horizon
+from statestore.engines.postgres.watching import Horizon
 from statestore.engines.telling import Moment
 
 BLINK: Final = 0.05
@@ -27,8 +29,9 @@ UNSURE: Final = 2.0
 class Waking:
     """Hears what writers tell, on a connection of its own."""
 
-    def __init__(self, pool: Pool, *, timeout: float) -> None:
+    def __init__(self, pool: Pool, persistence: Persistence, *, timeout: float) -> None:
         self._pool = pool
+        self._horizons = SharedReading(persistence, self._say_and_look)
         self._timeout = timeout
         self._listening: Connection | None = None
         self._connecting = asyncio.Lock()
@@ -50,17 +53,20 @@ class Waking:
         for awake in self._sleepers:
             awake.set()
 
-    async def longest_wait(self, connection: Connection, after: Moment) -> float:
+    async def longest_wait(self, after: Moment) -> float:
         """Say that somebody watches; how long it may sleep until something after a moment is to be looked for."""
-        await self._listen(after.identity)
-        clock = asyncio.get_running_loop().time
-        if await connection.fetchval(SQL["watch"]):
-            self._sure_from = clock() + UNSURE
-        now = await horizon(connection)
+        now = await self._horizons.answer(after.identity)
         if now.change > after.change:
             return 0.0
-        is_sure = clock() >= self._sure_from and now.last <= after.change
+        is_sure = asyncio.get_running_loop().time() >= self._sure_from and now.last <= after.change
         return self._timeout if is_sure else BLINK
+
+    async def _say_and_look(self, connection: Connection, identity: str) -> Horizon:
+        await self._listen(identity)
+        ((nobody_watched, *now),) = await connection.fetch(SQL["watch"])
+        if nobody_watched:
+            self._sure_from = asyncio.get_running_loop().time() + UNSURE
+        return Horizon(*now)
 
     async def _listen(self, identity: str) -> None:
         async with self._connecting:

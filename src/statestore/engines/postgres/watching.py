@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from statestore.engine import ChangePage
 from statestore.engines.columns import kind_in
 from statestore.engines.postgres.driver import Connection
+from statestore.engines.postgres.persisting import Persistence
+from statestore.engines.postgres.sharing import SharedReading
 from statestore.engines.postgres.statements import SQL
 from statestore.engines.telling import ChangeRow, Moment, tell
 from statestore.errors import CursorExpired
@@ -39,30 +41,42 @@ async def present_cursor(connection: Connection) -> str:
     return Moment(now.identity, now.change).cursor
 
 
-async def read_changes(
-    connection: Connection, after: str, session_id: str | None, user_id: str | None, limit: int
-) -> ChangePage:
-    """What happened after a cursor, in order."""
-    moment = Moment.parse(after)
-    now = await horizon(connection)
-    _check_kept(moment, now)
-    if moment.change == now.change:
-        return ChangePage([], after)
-    found = await connection.fetch(SQL["changes"], moment.change, now.change, min(limit, MOST))
-    rows = [ChangeRow(*row) for row in found]
-    wanted = [row for row in rows if _is_wanted(row, session_id, user_id)]
-    added = await _added_records(connection, wanted, moment, limit)
-    _check_kept(moment, await horizon(connection))  # and not forgotten before it was read
-    return tell(rows, moment, lambda row, _: added[row.change], session_id=session_id, user_id=user_id, limit=limit)
+class Watching:
+    """Tells what happened. Watchers that have come equally far read on together."""
 
+    def __init__(self, persistence: Persistence) -> None:
+        self._pages = SharedReading(persistence, _page)
+        self._added = SharedReading(persistence, _added_records)
 
-def _check_kept(moment: Moment, now: Horizon) -> None:
-    """Refuse a moment after which something is no longer there, or that is of another store."""
-    if moment.identity != now.identity or not now.forgotten <= moment.change <= now.change:
-        raise CursorExpired(
-            f"the changes since {moment.cursor[:60]!r} are no longer kept, or it is a cursor of another store: "
-            "load what you need, and watch from change_cursor()"
+    async def read_changes(self, after: str, session_id: str | None, user_id: str | None, limit: int) -> ChangePage:
+        """What happened after a cursor, in order."""
+        moment = Moment.parse(after)
+        most = min(limit, MOST)
+        page = await self._pages.answer((moment.change, most))
+        if moment.identity != page.identity or not page.forgotten <= moment.change <= page.settled:
+            raise _expired(moment)
+        wanted = tuple(row.change for row in page.rows if _is_wanted(row, session_id, user_id))
+        added = _Added(page.forgotten, {})
+        if wanted:
+            added = await self._added.answer((wanted, moment.change, moment.seq, most))
+        if added.forgotten > moment.change:
+            raise _expired(moment)
+        return tell(
+            page.rows,
+            moment,
+            lambda row, _: added.records.get(row.change, ()),
+            session_id=session_id,
+            user_id=user_id,
+            limit=limit,
         )
+
+
+def _expired(moment: Moment) -> CursorExpired:
+    """Something after a moment is no longer there, or it is of another store."""
+    return CursorExpired(
+        f"the changes since {moment.cursor[:60]!r} are no longer kept, or it is a cursor of another store: "
+        "load what you need, and watch from change_cursor()"
+    )
 
 
 def _is_wanted(row: ChangeRow, session_id: str | None, user_id: str | None) -> bool:
@@ -71,15 +85,36 @@ def _is_wanted(row: ChangeRow, session_id: str | None, user_id: str | None) -> b
     )
 
 
-async def _added_records(
-    connection: Connection, rows: Sequence[ChangeRow], moment: Moment, limit: int
-) -> dict[int, list[StoredRecord]]:
-    """What there still is of the records that changes added, as many as a page can tell."""
-    added: dict[int, list[StoredRecord]] = defaultdict(list)
-    if rows:
-        numbers = [row.change for row in rows]
-        partly_told = moment.change + 1 if moment.seq else moment.change
-        found = await connection.fetch(SQL["added_records"], numbers, partly_told, moment.seq, min(limit, MOST))
-        for change, seq, column, body in found:
-            added[change].append(StoredRecord(seq, kind_in(column, body), body))
-    return added
+class _Page(NamedTuple):
+    """Changes, and of the same state: which table this is, the last that it forgot, and the last that can be told."""
+
+    identity: str
+    forgotten: int
+    settled: int
+    rows: Sequence[ChangeRow]
+
+
+async def _page(connection: Connection, asked: tuple[int, int]) -> _Page:
+    """The changes after a number, so many at most."""
+    found = [tuple(row) for row in await connection.fetch(SQL["changes"], *asked)]
+    identity, forgotten, settled = found[0][:3]
+    return _Page(identity, forgotten, settled, [ChangeRow(*row[3:]) for row in found if row[3] is not None])
+
+
+class _Added(NamedTuple):
+    """What there is of the records that changes added, and of the same state: the last change that was forgotten."""
+
+    forgotten: int
+    records: Mapping[int, Sequence[StoredRecord]]
+
+
+async def _added_records(connection: Connection, asked: tuple[Sequence[int], int, int, int]) -> _Added:
+    """The records that some changes added, as many as a page can tell; of the first one perhaps some were told."""
+    changes, after, seq, most = asked
+    partly_told = after + 1 if seq else after
+    found = await connection.fetch(SQL["added_records"], changes, partly_told, seq, most)
+    records: dict[int, list[StoredRecord]] = defaultdict(list)
+    for _, change, number, column, body in found:
+        if change is not None:
+            records[change].append(StoredRecord(number, kind_in(column, body), body))
+    return _Added(found[0][0], records)

@@ -10,15 +10,23 @@ from uuid import uuid4
 
 import msgspec
 
-from statestore.engine import Change, ChangeSession, DeleteCategory, Failure, Outcome, PreconditionFailed, PutDocument
+from statestore.engine import (
+    Batch,
+    Change,
+    ChangeSession,
+    DeleteCategory,
+    Failure,
+    Outcome,
+    PreconditionFailed,
+    PutDocument,
+    Result,
+)
 from statestore.engines.judging import check_batch
 from statestore.engines.postgres.batches import (
     AS_GIVEN,
-    Batch,
     are_plain,
     arguments,
     check_numbers,
-    new_version,
     numbering_of,
     places_of,
     plain_arguments,
@@ -35,9 +43,8 @@ from statestore.engines.postgres.failures import (
 )
 from statestore.engines.postgres.persisting import Attempt, Persistence
 from statestore.engines.postgres.statements import SQL
+from statestore.engines.versions import new_version
 from statestore.errors import StateStoreError, StoreUnavailable
-
-Result = list[Outcome] | Exception
 
 PORTION: Final = 16_000_000
 """How many bytes go into one statement, about; a batch that is larger goes alone."""

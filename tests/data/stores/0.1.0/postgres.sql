@@ -40,6 +40,8 @@ CREATE INDEX sessions_newest ON sessions (age, age_rest, id);
 CREATE INDEX sessions_newest_of_user ON sessions (user_id, age, age_rest, id);
 CREATE INDEX sessions_children ON sessions (sha256(parent_session_id)) -- itself it may be too long for an index
     WHERE parent_session_id IS NOT NULL;
+CREATE INDEX sessions_newest_of_project ON sessions (sha256(coalesce(project_id, project, projects)), age, age_rest, id)
+    WHERE coalesce(project_id, project, projects) IS NOT NULL;
 
 -- One row a metadata key: its JSON text and its value's, as they stand in the object.
 CREATE TABLE metadata (
@@ -89,6 +91,7 @@ CREATE TABLE tokens (
     made     timestamptz NOT NULL DEFAULT now(),
     outcomes text NOT NULL
 );
+CREATE INDEX tokens_oldest ON tokens (made);
 
 -- The words of records and, with the sequence number 0, of titles. Filled when a search asks for it.
 CREATE TABLE words (
