@@ -103,6 +103,28 @@ def test_indexes_are_mended(url: str, prefix: str, damage: str) -> None:
     client.close()
 
 
+@pytest.mark.parametrize("where", ["url", "cluster_url"])
+@pytest.mark.parametrize("index", ["newest", "newest:alice", "ids", "categories"])
+def test_an_index_that_somebody_else_wrote_is_told_of_and_no_items_fault(
+    request: pytest.FixtureRequest, prefix: str, where: str, index: str
+) -> None:
+    place = request.getfixturevalue(where)
+    filled(place)
+    key = f"{prefix}:{index}"
+    if where == "url":
+        with client_of(place) as client:
+            client.delete(key)
+            client.set(key, "somebody else's")
+    else:
+        _delete(shared_cluster(), key)
+        for node in shared_cluster().nodes:
+            with suppress(ResponseError):  # it is on another node
+                node.client.set(key, "somebody else's")
+    with StateStore.open(place) as store:
+        assert [problem.where for problem in store.check()] == [key]
+    assert repaired(place) == []
+
+
 SESSION_DAMAGES: dict[str, tuple[Damage, str]] = {
     "body": (lambda client, key: client.lset(f"{key}:r", 0, "u0000000000000001{"), "it is not a record"),
     "head": (lambda client, key: client.lset(f"{key}:r", 0, "x0000000000000001{}"), "never write"),
@@ -263,6 +285,41 @@ def test_many_sessions_are_looked_at_in_few_round_trips(own_server: ValkeyServer
             assert own_server.client.info("stats")["total_reads_processed"] - before < 200  # type: ignore[index]
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("categories", [1, 50, 1_000])
+def test_many_documents_are_looked_at_in_few_round_trips(own_server: ValkeyServer, categories: int) -> None:
+    async def run() -> None:
+        async with AsyncStateStore.open(own_server.url) as store:
+            names = [f"c{number % categories}" for number in range(1_000)]
+            await asyncio.gather(*(store.save_json(name, f"n{number}", 1) for number, name in enumerate(names)))
+            key = "statestore:d:{c0}"
+            own_server.client.hset(f"{key}:json:n0", "body", "{")
+            own_server.client.zadd(key, {"ghost\0json": 0, b"\xff": 0})  # type: ignore[dict-item]
+            own_server.client.hset(f"{key}:json:lost", "body", "1")
+            own_server.client.set(f"{key}:json:foreign", "somebody else's")
+            before = own_server.client.info("stats")["total_reads_processed"]  # type: ignore[index]
+            found = {problem.where: problem.what for problem in await store.check()}
+            assert own_server.client.info("stats")["total_reads_processed"] - before < 200  # type: ignore[index]
+            assert found.pop("c0/n0.json").startswith("it is not JSON")
+            assert found.pop("c0/foreign.json").startswith("it cannot be read")
+            assert found == {
+                "c0/ghost.json": "it is listed, and not there",
+                "c0/\N{REPLACEMENT CHARACTER}.": "it is listed, and not there",
+                "c0/lost.json": "it is missing in listings",
+            }
+
+    asyncio.run(run())
+
+
+def test_large_documents_are_looked_at_a_few_at_a_time_and_wholly(url: str, prefix: str) -> None:
+    with StateStore.open(url) as store:
+        for number in range(30):
+            store.save_bytes(f"c{number % 3}", f"n{number}", b"x" * 150_000)
+        store.save_markdown("c0", "bad", "x" * 300_000)
+        with client_of(url) as client:
+            client.hset(f"{prefix}:d:{{c0}}:md:bad", "body", b"\xff" * 300_000)
+        assert [problem.where for problem in store.check()] == ["c0/bad.md"]
 
 
 def test_long_sessions_are_looked_at_one_by_one_and_wholly(url: str) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
 import sys
 import time
 import traceback
 
 import pytest
 
+from children import SOURCE
 from servers.ports import free_port
 from servers.valkey import ValkeyCluster, ValkeyServer, server, shared_cluster, shared_url
 from statestore import AsyncStateStore, Session, StateStore, UserMessage
@@ -54,9 +56,15 @@ def test_no_server_is_told_at_once() -> None:
     assert time.monotonic() - start < 5
 
 
-def test_a_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
-    assert "statestore[valkey]" in refused(url)
+def test_without_the_driver_the_extra_is_named() -> None:
+    script = (
+        "import sys; sys.modules['redis'] = None; from statestore import StateStore, StoreUnavailable\n"
+        "for url in ('valkey://h', 'redis://h', 'valkey://h?cluster=true'):\n"
+        "    try: StateStore.open(url)\n"
+        "    except StoreUnavailable as error: assert 'statestore[valkey]' in str(error), error\n"
+        "    else: raise AssertionError"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, env={"PYTHONPATH": str(SOURCE)})
 
 
 def test_a_newer_layout_is_left_alone(own_server: ValkeyServer) -> None:

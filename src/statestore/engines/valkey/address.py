@@ -75,6 +75,11 @@ class Address(Struct, frozen=True):
         return self.scheme in ("valkeys", "rediss")
 
     @property
+    def ttl_ms(self) -> int:
+        """The time to live in milliseconds, as the server counts; 0 for ever."""
+        return max(round(self.ttl * 1000), 1) if self.ttl else 0
+
+    @property
     def url(self) -> str:
         """The store as a URL, without any password."""
         user = f"{quote(self.username, safe='')}@" if self.username else ""

@@ -8,15 +8,18 @@ from __future__ import annotations
 import asyncio
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
 from statestore.engines.calls import is_at_the_end
 from statestore.engines.valkey.address import Address
-from statestore.engines.valkey.connecting import check_driver, connect_server
+from statestore.engines.valkey.connecting import pool_for
+from statestore.engines.valkey.driver import DriverConnectionError, RedisError
+from statestore.engines.valkey.failures import explanation, has_forgotten, is_refusal, is_starting, may_pass
 from statestore.engines.valkey.pool import Command, ConnectionPool
 from statestore.engines.valkey.scripts import Script
+from statestore.errors import StateStoreError
 
 Attempt = Callable[[Sequence[Command]], Awaitable[list[Any]]]
 """Sends some commands; what is replied to each, errors among them."""
@@ -41,12 +44,6 @@ def _drop(loop: asyncio.AbstractEventLoop, abandon: Callable[[], object], _: Asy
         loop.call_soon_threadsafe(abandon)
 
 
-def _has_lost_connection(error: Exception) -> bool:
-    from redis.exceptions import ConnectionError  # noqa: PLC0415 - needs the driver
-
-    return isinstance(error, ConnectionError)
-
-
 async def _one_by_one(attempt: Attempt, commands: Sequence[Command]) -> list[Any]:
     """Send each of some commands by itself, all at the same time."""
     found = await asyncio.gather(*(attempt([command]) for command in commands))
@@ -63,9 +60,8 @@ class Caller(ABC):
         self._lifetime: AsyncGenerator[None, None] | None = None
 
     async def open(self) -> None:
-        """Make the client."""
-        check_driver()
-        end, abandon = self._connect()
+        """Get ready for calls; connections are made when they are needed."""
+        end, abandon = self._begin()
         self._lifetime = _lifetime(end)
         await anext(self._lifetime)
         self._dropped = weakref.finalize(self, _drop, asyncio.get_running_loop(), abandon, self._lifetime)
@@ -78,8 +74,8 @@ class Caller(ABC):
             self._dropped.detach()
 
     @abstractmethod
-    def _connect(self) -> tuple[Callable[[], Awaitable[object]], Callable[[], object]]:
-        """Make the client; what ends it, and what ends it without waiting."""
+    def _begin(self) -> tuple[Callable[[], Awaitable[object]], Callable[[], object]]:
+        """Get ready for calls; what ends that, and what ends it without waiting."""
 
     @abstractmethod
     def scan(self, pattern: str) -> AsyncIterator[str]:
@@ -87,7 +83,7 @@ class Caller(ABC):
 
     @abstractmethod
     async def settings_of(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Some settings of each server, by the server's name; raises what the driver does if that is forbidden."""
+        """Some settings of each server, by the server's name; raises if that is forbidden."""
 
     @abstractmethod
     async def _attempt(self, commands: Sequence[Command], script: Script | None, besides: list[Command]) -> list[Any]:
@@ -100,17 +96,21 @@ class Caller(ABC):
         """What is replied to each of some commands, an error where it was refused or did not get through."""
         return await self._persist(partial(self._attempt, script=None, besides=[]), commands)
 
-    async def call_all(self, commands: Sequence[Command]) -> list[Any]:
+    async def call_with_refusals(self, commands: Sequence[Command]) -> list[Any]:
         """What is replied to each of some commands, an error where it was refused.
 
         Raises if one did not get through.
         """
         return self._got_through(await self.call_each(commands))
 
+    async def call_all(self, commands: Sequence[Command]) -> list[Any]:
+        """What is replied to each of some commands; raises if one was refused or did not get through."""
+        return [self.granted(reply) for reply in await self.call_each(commands)]
+
     async def call(self, *command: str | bytes | int) -> Any:
         """What is replied to a command."""
         (reply,) = await self.call_each([command])
-        return self._granted(reply)
+        return self.granted(reply)
 
     async def run_each(
         self,
@@ -128,7 +128,7 @@ class Caller(ABC):
         commands = [("EVALSHA", script.digest, len(keys), *keys, *arguments) for keys, arguments in calls]
         return await self._persist(partial(self._attempt, script=script, besides=besides), commands)
 
-    async def run_all(
+    async def run_with_refusals(
         self, script: Script, calls: Sequence[tuple[Sequence[str], Sequence[str | bytes | int]]]
     ) -> list[Any]:
         """What a script gives back for each set of keys and arguments, an error where it failed.
@@ -144,19 +144,17 @@ class Caller(ABC):
         command = ("EVALSHA", script.digest, len(keys), *keys, *arguments)
         attempt = partial(self._attempt, script=script, besides=[])
         (reply,) = await self._persist(attempt, [command], keep_trying=keep_trying)
-        return self._granted(reply)
+        return self.granted(reply)
 
     async def _exchange(self, pool: ConnectionPool, commands: Sequence[Command], *, share: int = ATTEMPTS) -> list[Any]:
         """Send some commands to one server, and wait for a share of the time-out.
 
         What is replied to each, errors among them; what befalls the connection is the reply to them all.
         """
-        from statestore.engines.valkey.failures import DriverError  # noqa: PLC0415 - needs the driver
-
         try:
             async with asyncio.timeout(self.address.timeout / share):
                 return await pool.exchange(commands)
-        except DriverError as error:  # a time-out is one of the system's errors
+        except (RedisError, OSError) as error:  # a time-out is one of the system's errors
             return [error] * len(commands)
         except RuntimeError as error:
             if is_at_the_end(error):
@@ -167,8 +165,6 @@ class Caller(ABC):
         self, script: Script | None, commands: Sequence[Command], replies: list[Any], send: Attempt
     ) -> list[Any]:
         """The replies to calls of a script by its digest, which go with its text where the server has forgotten it."""
-        from statestore.engines.valkey.failures import has_forgotten  # noqa: PLC0415 - needs the driver
-
         forgotten = [place for place, reply in enumerate(replies) if has_forgotten(reply)]
         if script is not None and forgotten:
             again = [("EVAL", script.text, *commands[place][2:]) for place in forgotten]
@@ -183,11 +179,12 @@ class Caller(ABC):
         the others have their reply. When a connection is lost, each is sent by itself once: if the server ends the
         connection because of one of them, as of one that is too long for it, the others get through.
         """
-        from statestore.engines.valkey.failures import is_starting, may_pass  # noqa: PLC0415 - needs the driver
 
         def has_hope(reply: Any) -> bool:
             return isinstance(reply, Exception) and may_pass(reply) and (keep_trying or is_starting(reply))
 
+        if not commands:
+            return []
         deadline = asyncio.get_running_loop().time() + self.address.timeout
         pause = FIRST_PAUSE
         were_alone = False
@@ -198,7 +195,7 @@ class Caller(ABC):
             self.repeated += 1
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
-            goes_alone = not were_alone and any(_has_lost_connection(replies[place]) for place in again)
+            goes_alone = not were_alone and any(isinstance(replies[place], DriverConnectionError) for place in again)
             were_alone |= goes_alone
             send = partial(_one_by_one, attempt) if goes_alone else attempt
             for place, reply in zip(again, await send([commands[place] for place in again]), strict=True):
@@ -207,19 +204,13 @@ class Caller(ABC):
 
     def _got_through(self, replies: list[Any]) -> list[Any]:
         """Replies of which each came from the server that was called; raises if one did not."""
-        from redis.exceptions import ResponseError  # noqa: PLC0415 - needs the driver
+        return [reply if is_refusal(reply) else self.granted(reply) for reply in replies]
 
-        from statestore.engines.valkey.failures import may_pass  # noqa: PLC0415
-
-        for reply in replies:
-            if isinstance(reply, Exception) and (may_pass(reply) or not isinstance(reply, ResponseError)):
-                raise self._explained(reply) from reply
-        return replies
-
-    def _granted(self, reply: Any) -> Any:
-        """A reply that is no error; raises if it is one."""
-        if isinstance(reply, Exception):
-            raise self._explained(reply) from reply
+    def granted(self, reply: Any) -> Any:
+        """A reply that is no error; raises the error of ours if it is one."""
+        error = self.explained(reply)
+        if error is not None:
+            raise error
         return reply
 
     async def _keys_at(self, pool: ConnectionPool, pattern: str) -> AsyncIterator[str]:
@@ -228,22 +219,17 @@ class Caller(ABC):
         while True:
             command = ("SCAN", cursor, "MATCH", pattern, "COUNT", 1000)
             (reply,) = await self._persist(partial(self._exchange, pool), [command])
-            cursor, keys = self._granted(reply)
+            cursor, keys = self.granted(reply)
             for key in keys:
                 yield key.decode()
             if cursor == b"0":
                 return
 
-    def _explained(self, error: Exception) -> Exception:
-        from statestore.engines.valkey.failures import explanation  # noqa: PLC0415 - needs the driver
-
-        return explanation(error, self.address.url, self.address.timeout)
-
-    def explained(self, reply: Any) -> Exception | None:
-        """The error of ours for a reply that is one."""
+    def explained(self, reply: Any) -> StateStoreError | None:
+        """The error of ours for a reply that is an error."""
         if not isinstance(reply, Exception):
             return None
-        error = self._explained(reply)
+        error = explanation(reply, self.address)
         error.__cause__ = reply
         return error
 
@@ -253,8 +239,8 @@ class ServerCaller(Caller):
 
     _pool: ConnectionPool
 
-    def _connect(self) -> tuple[Callable[[], Awaitable[object]], Callable[[], object]]:
-        self._pool = connect_server(self.address, self.address.hosts[0])
+    def _begin(self) -> tuple[Callable[[], Awaitable[object]], Callable[[], object]]:
+        self._pool = pool_for(self.address, self.address.hosts[0])
         return self._pool.close, self._pool.abandon
 
     async def _attempt(self, commands: Sequence[Command], script: Script | None, besides: list[Command]) -> list[Any]:
@@ -276,11 +262,9 @@ class ServerCaller(Caller):
         return isinstance(reply, bytes) and b"cluster_enabled:1" in reply
 
 
-def settings_in(replies: Sequence[Any]) -> dict[str, str]:
+def settings_in(replies: Iterable[Any]) -> dict[str, str]:
     """The settings that a server tells."""
     found: dict[str, str] = {}
     for reply in replies:
-        if isinstance(reply, Exception):
-            raise reply
         found |= {key.decode(): value.decode() for key, value in zip(reply[::2], reply[1::2], strict=True)}
     return found

@@ -8,9 +8,11 @@ from functools import partial
 from typing import Any, Final
 
 from statestore.engines.valkey.address import Address
-from statestore.engines.valkey.calling import ATTEMPTS, Caller, Command, settings_in
-from statestore.engines.valkey.connecting import connect_server
-from statestore.engines.valkey.pool import ConnectionPool
+from statestore.engines.valkey.calling import ATTEMPTS, Caller, settings_in
+from statestore.engines.valkey.connecting import pool_for
+from statestore.engines.valkey.driver import AskError, ClusterDownError, MovedError, ResponseError, key_slot
+from statestore.engines.valkey.failures import may_pass
+from statestore.engines.valkey.pool import Command, ConnectionPool
 from statestore.engines.valkey.scripts import Script
 
 Node = tuple[str, int]
@@ -32,7 +34,7 @@ class ClusterCaller(Caller):
         """Who told."""
         self._asking = asyncio.Lock()
 
-    def _connect(self) -> tuple[Callable[[], Awaitable[object]], Callable[[], object]]:
+    def _begin(self) -> tuple[Callable[[], Awaitable[object]], Callable[[], object]]:
         pools = self._pools = {}
         self._is_known = False
 
@@ -48,7 +50,7 @@ class ClusterCaller(Caller):
 
     def _pool(self, node: Node) -> ConnectionPool:
         if node not in self._pools:
-            self._pools[node] = connect_server(self.address, node)
+            self._pools[node] = pool_for(self.address, node)
         return self._pools[node]
 
     # -- who has which slots
@@ -63,8 +65,6 @@ class ClusterCaller(Caller):
 
     async def _ask_around(self) -> Exception | None:
         """Ask who told last time, and if it does not tell all the others at once; why none of them did."""
-        from statestore.engines.valkey.failures import may_pass  # noqa: PLC0415 - needs the driver
-
         problem = await self._ask(self._informant)
         if problem is None:
             return None
@@ -95,8 +95,6 @@ class ClusterCaller(Caller):
 
     def _node_of(self, command: Command) -> Node | None:
         """The node that has a command's key; none if nobody has its slot."""
-        from redis.crc import key_slot  # noqa: PLC0415 - needs the driver
-
         key = command[3 if command[0] in _SCRIPTS else 1]
         assert not isinstance(key, int)
         return self._nodes[key_slot(key.encode() if isinstance(key, str) else key)]
@@ -133,8 +131,6 @@ class ClusterCaller(Caller):
         self, node: Node | None, commands: Sequence[Command], along: Sequence[Command] = ()
     ) -> list[Any]:
         """Send commands to the node that has their slots; where it sends us on, to the one that is to have them."""
-        from redis.exceptions import AskError, ClusterDownError, MovedError  # noqa: PLC0415 - needs the driver
-
         if node is None:
             return [ClusterDownError("CLUSTERDOWN Hash slot not served")] * len(commands)
         replies = (await self._exchange(self._pool(node), [*commands, *along]))[: len(commands)]
@@ -158,7 +154,7 @@ class ClusterCaller(Caller):
             return [await self._find_nodes()]
 
         (problem,) = await self._persist(find, [("CLUSTER", "SLOTS")])
-        self._granted(problem)
+        self.granted(problem)
         return self._masters()
 
     async def scan(self, pattern: str) -> AsyncIterator[str]:
@@ -170,16 +166,16 @@ class ClusterCaller(Caller):
         found: dict[str, dict[str, str]] = {}
         for host, port in await self._known_masters():
             commands = [("CONFIG", "GET", name) for name in names]
-            found[f"{host}:{port}"] = settings_in(await self._exchange(self._pool((host, port)), commands))
+            replies = await self._persist(partial(self._exchange, self._pool((host, port))), commands)
+            found[f"{host}:{port}"] = settings_in(map(self.granted, replies))
         return found
 
 
 def _tells_of_others(reply: Any) -> bool:
     """Whether somebody else has a slot, or may have taken over, going by a reply."""
-    from redis.exceptions import ClusterDownError, MovedError, ResponseError  # noqa: PLC0415 - needs the driver
-
-    is_refusal = isinstance(reply, ResponseError) and not isinstance(reply, (ClusterDownError, MovedError))
-    return isinstance(reply, Exception) and not is_refusal
+    if isinstance(reply, ResponseError):
+        return isinstance(reply, (ClusterDownError, MovedError))
+    return isinstance(reply, Exception)
 
 
 def _nodes_of(reply: list[Any], asked: str) -> list[Node | None]:

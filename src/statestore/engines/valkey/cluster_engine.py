@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from statestore.engine import AtomicScope, Change, Outcome, RunsIn, SessionQuery
+from statestore.engine import AtomicScope, Batch, Outcome, RunsIn, SessionQuery
 from statestore.engines.grouping import Grouping
 from statestore.engines.judging import check_batch
 from statestore.engines.valkey import cluster_listing
@@ -13,7 +12,7 @@ from statestore.engines.valkey.address import Address
 from statestore.engines.valkey.cluster_calling import ClusterCaller
 from statestore.engines.valkey.cluster_writing import ClusterWriter
 from statestore.engines.valkey.planning import Planner
-from statestore.engines.valkey.storage import Storage, milliseconds
+from statestore.engines.valkey.storage import Storage
 from statestore.errors import NotSupported
 from statestore.stored import SessionSummary
 
@@ -35,11 +34,11 @@ class ValkeyClusterEngine(Storage):
         self, address: Address, *, create: bool = True, read_only: bool = False, durability: str = "full"
     ) -> None:
         super().__init__(ClusterCaller(address), create=create, read_only=read_only, durability=durability)
-        planner = Planner(self._keys, ttl=milliseconds(address), changes_kept=0, has_indexes=False)
+        planner = Planner(self._keys, ttl=address.ttl_ms, changes_kept=0, has_indexes=False)
         writer = ClusterWriter(self._caller, self._keys, planner)
         self._grouping = Grouping(writer.make_all, lanes=LANES, patience=address.timeout)
 
-    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+    async def commit(self, batch: Batch) -> list[Outcome]:
         self._check_writable()
         check_batch(batch)
         if not batch:

@@ -16,7 +16,9 @@ from statestore.engines.selecting import is_selected
 from statestore.engines.valkey.calling import Caller
 from statestore.engines.valkey.keys import PLACE_DIGITS, Keys, place_of
 from statestore.engines.valkey.listing import DAMAGED, bounds_of, index_of, is_told_by_index, leave_out, summary_of
+from statestore.engines.valkey.listing import list_categories as listed_categories
 from statestore.engines.valkey.mending import look_for, put_right, seen_in
+from statestore.engines.valkey.ordering import owned_by_id
 from statestore.engines.valkey.planning import Listed, entries_to_add
 from statestore.errors import CorruptData
 from statestore.stored import SessionSummary
@@ -28,6 +30,7 @@ FIELDS: Final = (
     *("project_id", "project", "projects", "parent_session_id", "title", "opening", "size", "version", "place"),
 )
 """Of a header, in the order that `summary_of` takes them."""
+_ID, _USER, _VERSION, _PLACE = (FIELDS.index(name) for name in ("id", "user", "version", "place"))
 
 
 async def list_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: bool) -> list[SessionSummary]:
@@ -59,46 +62,58 @@ async def count_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may
 
 async def _walk(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: bool) -> AsyncIterator[SessionSummary]:
     """The sessions that a query selects, each once, also if it moves meanwhile."""
-    index, (start, end) = index_of(keys, query), bounds_of(query)
-    beginning = start
-    page = min(PAGE, query.limit) if query.limit is not None and is_told_by_index(query) else PAGE
+    owned = await owned_by_id(caller, keys, query)
+    index = index_of(keys, query) if owned is None else owned.key
+    page = min(PAGE, query.limit) if query.limit is not None and is_told_by_index(keys, index, query) else PAGE
+    beginning, _ = bounds_of(query)
     seen: set[str] = set()
-    while True:
-        entries: list[bytes] = await caller.call("ZRANGEBYLEX", index, start, end, "LIMIT", 0, page)
-        for entry, header in zip(entries, await _headers(caller, keys, query, entries), strict=True):
+    async for entries in _pages(caller, index, query, page) if owned is None else _parts(owned.entries, page):
+        for entry, header in zip(entries, await _headers(caller, keys, index, entries), strict=True):
             if header is None:
                 continue
-            session_id = _id_in(entry, query)
+            session_id = _id_in(keys, index, entry)
             if not _is_true(entry, header, query):
                 if may_clean:
-                    await _put_right(caller, keys, query, index, entry, header)
-                if header[16] is None or (query.after and f"({header[17]}{session_id}".encode() <= beginning):
+                    await _correct(caller, keys, index, entry, header)
+                if header[_VERSION] is None or (query.after and f"({header[_PLACE]}{session_id}".encode() <= beginning):
                     continue
             summary = None if session_id in seen else summary_of(header)
             seen.add(session_id)
             if summary is not None and is_selected(summary, query):
                 yield summary
+
+
+async def _pages(caller: Caller, index: str, query: SessionQuery, page: int) -> AsyncIterator[list[bytes]]:
+    """The entries of an index between the bounds of a query, some at a time."""
+    start, end = bounds_of(query)
+    while True:
+        entries: list[bytes] = await caller.call("ZRANGEBYLEX", index, start, end, "LIMIT", 0, page)
+        yield entries
         if len(entries) < page:
             return
         start = b"(" + entries[-1]
 
 
-def _id_in(entry: bytes, query: SessionQuery) -> str:
-    return (entry if query.order == "id" else entry[PLACE_DIGITS:]).decode(errors="replace")
+async def _parts(entries: list[bytes], page: int) -> AsyncIterator[list[bytes]]:
+    """Entries that are known already, some at a time."""
+    for start in range(0, len(entries), page):
+        yield entries[start : start + page]
+
+
+def _id_in(keys: Keys, index: str, entry: bytes) -> str:
+    return (entry if index == keys.ids else entry[PLACE_DIGITS:]).decode(errors="replace")
 
 
 def _is_true(entry: bytes, header: list[Any], query: SessionQuery) -> bool:
-    """Whether there is a session, in the place that its entry tells."""
-    return header[16] is not None and (query.order == "id" or header[17] == entry[:PLACE_DIGITS].decode())
+    """Whether there is a session, in the place that its entry tells if the place matters."""
+    return header[_VERSION] is not None and (query.order == "id" or header[_PLACE] == entry[:PLACE_DIGITS].decode())
 
 
-async def _headers(
-    caller: Caller, keys: Keys, query: SessionQuery, entries: list[bytes]
-) -> list[list[str | None] | None]:
+async def _headers(caller: Caller, keys: Keys, index: str, entries: list[bytes]) -> list[list[str | None] | None]:
     """The fields of some headers, without values if there is none; ``None``, and a warning, for a damaged one."""
-    ids = [_id_in(entry, query) for entry in entries]
+    ids = [_id_in(keys, index, entry) for entry in entries]
     commands = [("HMGET", f"{keys.session(session_id)}:h", *FIELDS) for session_id in ids]
-    replies = await caller.call_all(commands) if commands else []
+    replies = await caller.call_with_refusals(commands)
     return [_header_in(caller, session_id, reply) for session_id, reply in zip(ids, replies, strict=True)]
 
 
@@ -122,37 +137,35 @@ def _texts(values: list[bytes | None]) -> list[str | None] | None:
 
 def _is_damaged(header: list[str | None], session_id: str) -> bool:
     """Whether there is something of which no line of a listing can be made."""
-    marks = [header[0], header[1], header[16], header[17]]
+    marks = [header[_ID], header[_USER], header[_VERSION], header[_PLACE]]
     return any(marks) and (None in marks or marks[0] != session_id)
 
 
-async def _put_right(
-    caller: Caller, keys: Keys, query: SessionQuery, index: str, entry: bytes, header: list[Any]
-) -> None:
+async def _correct(caller: Caller, keys: Keys, index: str, entry: bytes, header: list[Any]) -> None:
     """Remove an entry that is left over, and see that the session, if there is one, is listed where it is.
 
     Whoever creates a session writes its header first and its entries later: so a look after the removal sees either
     the header, or that the entries are yet to come.
     """
-    session_id = _id_in(entry, query)
-    if header[17] is None:
-        places = {keys.ids: session_id} | ({} if query.order == "id" else {keys.newest: entry}) | {index: entry}
-        await caller.call_all([("ZREM", key, member) for key, member in places.items()])
-        (found,) = await _headers(caller, keys, query, [entry])
-        if found is None or found[17] is None:
+    session_id = _id_in(keys, index, entry)
+    has_place = index != keys.ids
+    if header[_PLACE] is None:
+        places = {keys.ids: session_id} | ({keys.newest: entry} if has_place else {}) | {index: entry}
+        await caller.call_with_refusals([("ZREM", key, member) for key, member in places.items()])
+        (found,) = await _headers(caller, keys, index, [entry])
+        if found is None or found[_PLACE] is None:
             return
         header = found
-    listed = Listed(session_id, header[1], None, header[17])
-    await caller.call_all(entries_to_add(keys, listed))
-    if entry[:PLACE_DIGITS] != header[17].encode() and query.order != "id":
+    listed = Listed(session_id, header[_USER], None, header[_PLACE])
+    await caller.call_with_refusals(entries_to_add(keys, listed))
+    if has_place and entry[:PLACE_DIGITS] != header[_PLACE].encode():
         await caller.call("ZREM", index, entry)
-    place, _ = seen_in(caller, await caller.call(*look_for(keys, session_id)))
+    place, _ = seen_in(await caller.call(*look_for(keys, session_id)))
     await put_right(caller, keys, listed, place)
 
 
 async def list_categories(caller: Caller, keys: Keys, prefix: str) -> list[str]:
     """The categories that hold documents: all, or the named one and those below it."""
-    found = [name.decode() for name in await caller.call("ZRANGE", keys.categories, 0, -1)]
-    wanted = [name for name in found if not prefix or name == prefix or name.startswith(prefix + "/")]
-    are_there = await caller.call_all([("EXISTS", keys.category(name)) for name in wanted]) if wanted else []
-    return [name for name, is_there in zip(wanted, are_there, strict=True) if is_there]
+    listed = await listed_categories(caller, keys, prefix)
+    are_there = await caller.call_all([("EXISTS", keys.category(name)) for name in listed])
+    return [name for name, is_there in zip(listed, are_there, strict=True) if is_there]

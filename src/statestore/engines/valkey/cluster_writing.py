@@ -6,8 +6,7 @@ import logging
 from collections.abc import Sequence
 from itertools import chain, compress, islice
 
-from statestore.engine import Change, Outcome, PutDocument
-from statestore.engines.grouping import Results
+from statestore.engine import Batch, Change, PutDocument, Result
 from statestore.engines.valkey.calling import Caller
 from statestore.engines.valkey.keys import Keys
 from statestore.engines.valkey.mending import look_for, put_right, seen_in
@@ -34,11 +33,11 @@ class ClusterWriter:
         self._caller = caller
         self._keys = keys
         self._planner = planner
-        self._settlement = Settlement()
+        self._settlement = Settlement(caller)
 
-    async def make_all(self, batches: Sequence[Sequence[Change]]) -> Results:
+    async def make_all(self, batches: Sequence[Batch]) -> list[Result]:
         """Make each of some batches, or say why it was not made."""
-        results: dict[int, list[Outcome] | Exception] = {}
+        results: dict[int, Result] = {}
         plans: dict[int, Plan] = {}
         for index, batch in enumerate(batches):
             try:
@@ -47,22 +46,15 @@ class ClusterWriter:
                 results[index] = error
         made: list[tuple[Change, list[Listed]]] = []
         if plans:
-            replies = await self._settlement.run_each(self._caller, list(plans.values()))
+            replies = await self._settlement.run_each(list(plans.values()))
             for index, reply in zip(plans, replies, strict=True):
                 try:
-                    results[index] = self._outcomes(batches[index], reply)
+                    results[index] = outcomes_of(batches[index], self._caller.granted(reply))
                     made.append((batches[index][0], listed_in(reply)))
                 except Exception as error:  # noqa: BLE001
                     results[index] = error
         await self._list(made)
         return [results[index] for index in range(len(batches))]
-
-    def _outcomes(self, batch: Sequence[Change], reply: bytes | Exception) -> list[Outcome]:
-        error = self._caller.explained(reply)
-        if error is not None:
-            raise error
-        assert isinstance(reply, bytes)
-        return outcomes_of(batch, reply)
 
     async def _list(self, made: Sequence[tuple[Change, Sequence[Listed]]]) -> None:
         """List what was changed. What cannot be listed is stored nevertheless, and check() will tell.
@@ -81,7 +73,7 @@ class ClusterWriter:
         looks = await self._caller.call_each([look_for(keys, listed.id) for listed in moves])
         for listed, reply in zip(moves, looks, strict=True):
             try:
-                place, _ = seen_in(self._caller, reply)
+                place, _ = seen_in(self._caller.granted(reply))
                 await put_right(self._caller, keys, listed, place)
             except StateStoreError as error:
                 self._warn(error)

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from statestore.engines.valkey.address import Address
+from statestore.engines.valkey.driver import (
+    AbstractConnection,
+    Connection,
+    SSLConnection,
+    UnixDomainSocketConnection,
+)
 from statestore.engines.valkey.pool import ConnectionPool
-from statestore.errors import StoreUnavailable
-
-if TYPE_CHECKING:
-    from redis.asyncio.connection import AbstractConnection
 
 CONNECTIONS: Final = 32
 """How many connections one engine has to one server at most."""
 READ_SIZE: Final = 1 << 18
-
-
-def check_driver() -> None:
-    """Raise an error that names the extra if the driver is not installed."""
-    try:
-        importlib.import_module("redis.asyncio")
-    except ImportError as error:
-        raise StoreUnavailable("valkey: and redis: stores need the driver: pip install 'statestore[valkey]'") from error
-    except RuntimeError as error:
-        raise StoreUnavailable(f"the driver redis cannot be loaded while the interpreter ends ({error})") from error
 
 
 def _settings(address: Address) -> dict[str, Any]:
@@ -41,14 +32,8 @@ def _settings(address: Address) -> dict[str, Any]:
     }
 
 
-def connect_server(address: Address, node: tuple[str, int]) -> ConnectionPool:
-    """A pool of connections to one server; none is made yet."""
-    from redis.asyncio import (  # noqa: PLC0415 - loaded when it is used
-        Connection,
-        SSLConnection,
-        UnixDomainSocketConnection,
-    )
-
+def pool_for(address: Address, node: tuple[str, int]) -> ConnectionPool:
+    """Where connections to one server come from; none is made yet."""
     settings = _settings(address)
     kind: type[AbstractConnection] = Connection
     if address.socket is not None:

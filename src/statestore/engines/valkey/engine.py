@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
-from statestore.engine import AtomicScope, Change, ChangePage, Outcome, RunsIn, SessionQuery
-from statestore.engines.grouping import Grouping, Results
+from statestore.engine import AtomicScope, Batch, ChangePage, Outcome, Result, RunsIn, SessionQuery
+from statestore.engines.grouping import Grouping
 from statestore.engines.judging import check_batch
+from statestore.engines.options import CHANGES_KEPT, check_changes_kept
 from statestore.engines.valkey import listing, watching
 from statestore.engines.valkey.address import Address
 from statestore.engines.valkey.calling import ServerCaller
 from statestore.engines.valkey.planning import Planner
-from statestore.engines.valkey.storage import Storage, milliseconds
+from statestore.engines.valkey.storage import Storage
 from statestore.engines.valkey.writing import BatchWriter
-from statestore.errors import InvalidValue, StoreUnavailable
+from statestore.errors import StoreUnavailable
 from statestore.stored import SessionSummary
-
-CHANGES_KEPT: Final = 100_000
 
 
 class ValkeyEngine(Storage):
@@ -40,9 +38,8 @@ class ValkeyEngine(Storage):
     ) -> None:
         self._server = ServerCaller(address)
         super().__init__(self._server, create=create, read_only=read_only, durability=durability)
-        if changes_kept < 1:
-            raise InvalidValue(f"changes_kept is a whole number from 1 up, not {changes_kept!r}")
-        planner = Planner(self._keys, ttl=milliseconds(address), changes_kept=changes_kept, has_indexes=True)
+        check_changes_kept(changes_kept)
+        planner = Planner(self._keys, ttl=address.ttl_ms, changes_kept=changes_kept, has_indexes=True)
         self._writer = BatchWriter(self._caller, planner)
         self._grouping = Grouping(self._writer.make_all, patience=address.timeout)
 
@@ -52,13 +49,13 @@ class ValkeyEngine(Storage):
 
     # -- writing
 
-    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+    async def commit(self, batch: Batch) -> list[Outcome]:
         self._check_writable()
         check_batch(batch)
         with self._calls:
             return await self._grouping.commit(batch) if batch else []
 
-    async def commit_group(self, batches: Sequence[Sequence[Change]]) -> Results:
+    async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
         self._check_writable()
         with self._calls:
             return await self._writer.make_all(batches)

@@ -11,6 +11,7 @@ from statestore.engine import SessionQuery
 from statestore.engines.selecting import has_filters
 from statestore.engines.valkey.calling import Caller
 from statestore.engines.valkey.keys import Keys, place_of
+from statestore.engines.valkey.ordering import Owned, owned_by_id
 from statestore.engines.valkey.scripts import LIST
 from statestore.errors import InvalidValue
 from statestore.stored import SessionSummary
@@ -34,11 +35,11 @@ def index_of(keys: Keys, query: SessionQuery) -> str:
     return keys.newest if query.user_id is None else keys.newest_of(query.user_id)
 
 
-def bounds_of(query: SessionQuery, *, is_counting: bool = False) -> tuple[bytes, bytes]:
+def bounds_of(query: SessionQuery) -> tuple[bytes, bytes]:
     """Where in its index a query begins and ends."""
     start, end = b"-", b"+"
     is_by_id = query.order == "id"
-    if query.after is not None and not is_counting:
+    if query.after is not None:
         place = "" if is_by_id else place_of(query.after.updated_ns)
         start = f"({place}{query.after.id}".encode()
     if query.updated_since_ns is not None and not is_by_id:
@@ -46,23 +47,27 @@ def bounds_of(query: SessionQuery, *, is_counting: bool = False) -> tuple[bytes,
     return start, end
 
 
-def is_told_by_index(query: SessionQuery) -> bool:
+def is_told_by_index(keys: Keys, index: str, query: SessionQuery) -> bool:
     """Whether a query selects everything that its index holds between its bounds."""
+    if index != keys.ids:
+        query = msgspec.structs.replace(query, user_id=None)
     if query.order == "updated":
-        query = msgspec.structs.replace(query, user_id=None, updated_since_ns=None)
+        query = msgspec.structs.replace(query, updated_since_ns=None)
     return not has_filters(query)
 
 
-def _selection(keys: Keys, query: SessionQuery, page: int, *, may_clean: bool, only_counts: bool) -> bytes:
-    """What a page's script is asked for."""
+def _selection(
+    keys: Keys, query: SessionQuery, index: str, page: int | None, *, may_clean: bool, only_counts: bool = False
+) -> bytes:
+    """What a page's script is asked for; no page if the entries are named."""
     wanted = (query.user_id, query.project_id, query.parent_session_id)
     oldest = None if query.updated_since_ns is None else place_of(query.updated_since_ns)
     return _pack(
         (
             keys.prefix,
-            index_of(keys, query),
-            query.order == "id",
-            page,
+            index,
+            index == keys.ids,
+            page or False,
             *(False if value is None else value for value in wanted),
             query.top_level,
             oldest or False,
@@ -74,30 +79,51 @@ def _selection(keys: Keys, query: SessionQuery, page: int, *, may_clean: bool, o
 
 async def list_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: bool) -> list[SessionSummary]:
     """The sessions that a query selects."""
-    start, end = bounds_of(query)
-    left = None if query.limit is None else max(query.limit, 0)
-    is_filtered = not is_told_by_index(query)
+    owned = await owned_by_id(caller, keys, query)
+    if owned is not None:
+        return await _list_owned(caller, keys, query, owned, may_clean=may_clean)
+    index, (start, end) = index_of(keys, query), bounds_of(query)
+    limit = None if query.limit is None else max(query.limit, 0)
+    is_filtered = not is_told_by_index(keys, index, query)
     found: list[SessionSummary] = []
-    while left is None or len(found) < left:
-        page = PAGE if left is None or is_filtered else min(PAGE, left - len(found))
-        selection = _selection(keys, query, page, may_clean=may_clean, only_counts=False)
+    while limit is None or len(found) < limit:
+        page = PAGE if limit is None or is_filtered else min(PAGE, limit - len(found))
+        selection = _selection(keys, query, index, page, may_clean=may_clean)
         rows, last = await caller.run(LIST, (keys.newest,), selection, start, end)
         found += [summary for row in _parts(rows) if (summary := _summary_in(row)) is not None]
         if last is None:
             break
         start = b"(" + last
-    return found if left is None else found[:left]
+    return found[:limit]
+
+
+async def _list_owned(
+    caller: Caller, keys: Keys, query: SessionQuery, owned: Owned, *, may_clean: bool
+) -> list[SessionSummary]:
+    """The sessions that a query selects among those of its user, which are in its order."""
+    index, entries = owned
+    selection = _selection(keys, query, index, None, may_clean=may_clean)
+    limit = len(entries) if query.limit is None else query.limit
+    is_filtered = not is_told_by_index(keys, index, query)
+    found: list[SessionSummary] = []
+    start = 0
+    while start < len(entries) and len(found) < limit:
+        page = PAGE if is_filtered else min(PAGE, limit - len(found))
+        rows, _ = await caller.run(LIST, (keys.newest,), selection, *entries[start : start + page])
+        found += [summary for row in _parts(rows) if (summary := _summary_in(row)) is not None]
+        start += page
+    return found[:limit]
 
 
 async def count_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: bool) -> int:
     """How many sessions a query selects, ``limit`` and ``after`` aside."""
-    query = msgspec.structs.replace(query, order="updated")
-    start, end = bounds_of(query, is_counting=True)
-    if is_told_by_index(query) and not await caller.call("HEXISTS", keys.store, "expires"):
-        return await caller.call("ZLEXCOUNT", index_of(keys, query), start, end)
+    query = msgspec.structs.replace(query, order="updated", after=None)
+    index, (start, end) = index_of(keys, query), bounds_of(query)
+    if is_told_by_index(keys, index, query) and not await caller.call("HEXISTS", keys.store, "expires"):
+        return await caller.call("ZLEXCOUNT", index, start, end)
     count = 0
     while True:
-        selection = _selection(keys, query, PAGE, may_clean=may_clean, only_counts=True)
+        selection = _selection(keys, query, index, PAGE, may_clean=may_clean, only_counts=True)
         some, last = await caller.run(LIST, (keys.newest,), selection, start, end)
         count += some
         if last is None:
@@ -161,6 +187,13 @@ def summary_of(row: list[Any]) -> SessionSummary | None:
 
 
 async def list_categories(caller: Caller, keys: Keys, prefix: str) -> list[str]:
-    """The categories that hold documents: all, or the named one and those below it."""
-    found = [name.decode() for name in await caller.call("ZRANGE", keys.categories, 0, -1)]
-    return [name for name in found if not prefix or name == prefix or name.startswith(prefix + "/")]
+    """The categories that are listed: all, or the named one and those below it."""
+    if not prefix:
+        return [name.decode() for name in await caller.call("ZRANGE", keys.categories, 0, -1)]
+    score, below = await caller.call_all(
+        [
+            ("ZSCORE", keys.categories, prefix),
+            ("ZRANGEBYLEX", keys.categories, f"[{prefix}/", f"({prefix}0"),  # a 0 comes right after a slash
+        ]
+    )
+    return [*([] if score is None else [prefix]), *(name.decode() for name in below)]

@@ -50,7 +50,7 @@ async def mend(caller: Caller, finding: Finding) -> Problem | None:
             ("ZADD", index, 0, entry) if is_wanted else ("ZREM", index, entry)
             for (index, entry), is_wanted in wanted.items()
         ]
-        await call_all(caller, commands)
+        await caller.call_all(commands)
         done |= wanted
         due = await finding.find_due()
         wanted = {entry: entry in due for entry, is_there in done.items() if is_there != (entry in due)}
@@ -60,31 +60,21 @@ async def mend(caller: Caller, finding: Finding) -> Problem | None:
     return msgspec.structs.replace(finding.problem, advice=advice)
 
 
-async def call_all(caller: Caller, commands: Sequence[Command]) -> list[object]:
-    """What is replied to some commands; raises if one was refused."""
-    replies = await caller.call_all(commands)
-    for reply in replies:
-        error = caller.explained(reply)
-        if error is not None:
-            raise error
-    return replies
-
-
 async def put_right(caller: Caller, keys: Keys, listed: Listed, place: str | None) -> None:
     """Take back what was listed of a session that is elsewhere by now, or gone, or there again.
 
     ``place`` is where it was seen after it was listed.
     """
     while place != listed.now:
-        await call_all(caller, entries_to_remove(keys, listed._replace(before=listed.now, now=place)))
+        await caller.call_all(entries_to_remove(keys, listed._replace(before=listed.now, now=place)))
         if listed.now is not None and place is not None:
             return  # whoever moved it on lists it
-        place, user_id = seen_in(caller, await caller.call(*look_for(keys, listed.id)))
+        place, user_id = seen_in(await caller.call(*look_for(keys, listed.id)))
         if place is None or user_id is None:
             return
         listed = Listed(listed.id, user_id, None, place)
-        await call_all(caller, entries_to_add(keys, listed))
-        place, _ = seen_in(caller, await caller.call(*look_for(keys, listed.id)))
+        await caller.call_all(entries_to_add(keys, listed))
+        place, _ = seen_in(await caller.call(*look_for(keys, listed.id)))
 
 
 def look_for(keys: Keys, session_id: str) -> Command:
@@ -92,11 +82,8 @@ def look_for(keys: Keys, session_id: str) -> Command:
     return ("HMGET", f"{keys.session(session_id)}:h", "place", "user")
 
 
-def seen_in(caller: Caller, reply: Any) -> tuple[str | None, str | None]:
-    """What is replied to such a look; raises if that is an error."""
-    error = caller.explained(reply)
-    if error is not None:
-        raise error
+def seen_in(reply: Any) -> tuple[str | None, str | None]:
+    """What is replied to such a look."""
     place, user_id = reply
     return place and place.decode(), user_id and user_id.decode()
 
@@ -109,7 +96,7 @@ def session_entries(keys: Keys, session_id: str, place: bytes, user_id: bytes) -
 
 async def session_due(caller: Caller, keys: Keys, *ids: str) -> set[Entry]:
     """Where some sessions are to be listed, going by their headers."""
-    headers: list[Any] = await call_all(caller, [look_for(keys, it) for it in ids])
+    headers = await caller.call_all([look_for(keys, it) for it in ids])
     return {
         entry
         for session_id, (place, user_id) in zip(ids, headers, strict=True)

@@ -10,6 +10,7 @@ import msgspec
 
 from statestore.engine import (
     NOTHING,
+    Batch,
     Change,
     ChangeSession,
     DeleteCategory,
@@ -23,6 +24,7 @@ from statestore.engine import (
 )
 from statestore.engines.valkey.keys import Keys, place_of
 from statestore.engines.valkey.pool import Command
+from statestore.engines.versions import new_version
 from statestore.errors import CorruptData, CorruptSession, InvalidValue, NotSupported
 from statestore.jsontext import json_string
 from statestore.records import column_of
@@ -88,7 +90,7 @@ class Planner:
         self._changes_kept = changes_kept
         self._has_indexes = has_indexes
 
-    def plan(self, batch: Sequence[Change]) -> Plan:
+    def plan(self, batch: Batch) -> Plan:
         """The call that makes a batch, once, however often it is repeated."""
         blobs: list[bytes] = []
         changes = [self._planned(change, blobs) for change in batch]
@@ -97,17 +99,15 @@ class Planner:
         head = (self._keys.prefix, token, TOKEN_LIFE, self._ttl, self._changes_kept, self._has_indexes, changes)
         return Plan((*self._keys_of(batch, item), token), [_pack(head), *blobs], token)
 
-    def _keys_of(self, batch: Sequence[Change], item: str) -> Sequence[str]:
+    def _keys_of(self, batch: Batch, item: str) -> Sequence[str]:
         """The keys of the one item of a batch; of several, any key will do, since a cluster makes no such batch."""
-        if len(batch) == 1:
-            match batch[0]:
-                case ChangeSession() | DeleteSession():
-                    return self._keys.parts_of(item)
-                case PutDocument(category, name, kind) | DeleteDocument(category, name, kind):
-                    return item, self._keys.document(category, name, kind)
-                case _:
-                    return (item,)
-        return (item,)
+        match batch:
+            case [ChangeSession() | DeleteSession()]:
+                return self._keys.parts_of(item)
+            case [PutDocument(category, name, kind) | DeleteDocument(category, name, kind)]:
+                return item, self._keys.document(category, name, kind)
+            case _:
+                return (item,)
 
     def _planned(self, change: Change, blobs: list[bytes]) -> tuple[Any, ...]:
         if isinstance(change, ChangeSession):
@@ -185,12 +185,7 @@ def _check_number(seq: int) -> int:
     return seq
 
 
-def new_version() -> str:
-    """A version that was never used before."""
-    return os.urandom(8).hex()
-
-
-def outcomes_of(batch: Sequence[Change], reply: bytes) -> list[Outcome]:
+def outcomes_of(batch: Batch, reply: bytes) -> list[Outcome]:
     """What became of a batch; raises if it was not made."""
     results: list[Any]
     kind, *results = _unpack(reply)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from redis.asyncio.connection import AbstractConnection
-
+from statestore.engines.valkey.driver import AbstractConnection, ResponseError
 
 Command = Sequence[str | bytes | int]
 
@@ -22,7 +20,7 @@ class ConnectionPool:
         self._free: list[AbstractConnection] = []
         self._turns = asyncio.Semaphore(most)
 
-    async def take(self) -> AbstractConnection:
+    async def _take(self) -> AbstractConnection:
         """A connection that nobody else uses; waits if there are too many in use."""
         await self._turns.acquire()
         if self._free:
@@ -34,20 +32,18 @@ class ConnectionPool:
             await connection.connect()
         except BaseException:
             await connection.disconnect(nowait=True)  # it may be connected, and not yet known to the server
-            self.give_back(connection)
+            self._give_back(connection)
             raise
         return connection
 
-    def give_back(self, connection: AbstractConnection) -> None:
+    def _give_back(self, connection: AbstractConnection) -> None:
         """Let others use a connection."""
         self._free.append(connection)
         self._turns.release()
 
     async def exchange(self, commands: Sequence[Command]) -> list[Any]:
         """Send some commands together; what is replied to each, errors among them."""
-        from redis.exceptions import ResponseError  # noqa: PLC0415 - needs the driver
-
-        connection = await self.take()
+        connection = await self._take()
         replies: list[Any] = []
         try:
             await connection.send_packed_command(connection.pack_commands(commands), check_health=False)
@@ -60,7 +56,7 @@ class ConnectionPool:
             await connection.disconnect(nowait=True)
             raise
         finally:
-            self.give_back(connection)
+            self._give_back(connection)
         return replies
 
     async def close(self) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from statestore.engines.valkey.calling import Caller
+from statestore.engines.valkey.driver import NoPermissionError
 from statestore.engines.valkey.keys import Keys
 from statestore.engines.valkey.pool import Command
 from statestore.engines.valkey.scripts import PROBE
@@ -24,22 +25,18 @@ _pack = msgspec.msgpack.Encoder().encode
 
 async def check_rights(caller: Caller, keys: Keys) -> None:
     """Refuse a user who could begin a batch, and not end it. There must be a store."""
-    from redis.exceptions import NoPermissionError  # noqa: PLC0415 - needs the driver
-
     probes = [
         (keys.store, _at_store(keys, has_indexes=not caller.address.is_cluster)),
         (f"{keys.session(NOBODY)}:h", _at_session(keys)),
         (keys.category(NOBODY), _at_category(keys)),
     ]
-    replies = await caller.run_all(PROBE, [((key,), [_pack(commands)]) for key, commands in probes])
+    replies = await caller.run_with_refusals(PROBE, [((key,), [_pack(commands)]) for key, commands in probes])
     for (key, _), reply in zip(probes, replies, strict=True):
         if isinstance(reply, NoPermissionError):
             raise _refusal(caller, "EVALSHA", key, str(reply)) from reply
-        error = caller.explained(reply)
-        if error is not None:
-            raise error
-        if reply is not None:
-            raise _refusal(caller, *(part.decode(errors="replace") for part in reply))
+        refused = caller.granted(reply)
+        if refused is not None:
+            raise _refusal(caller, *(part.decode(errors="replace") for part in refused))
 
 
 def _refusal(caller: Caller, command: str, key: str, why: str) -> StoreUnavailable:

@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from statestore.engine import DocumentQuery
+from statestore.engines.rebuilding import PIECE
 from statestore.engines.valkey.calling import Caller
 from statestore.engines.valkey.keys import Keys
 from statestore.engines.valkey.planning import MAX_SEQ
@@ -18,9 +19,9 @@ from statestore.stored import Document, DocumentInfo, DocumentKind, Numbering, R
 from statestore.timestamps import nanoseconds
 
 PAGE: Final = 5_000
-"""How many records are fetched at once: meanwhile the server does nothing else."""
-PIECE: Final = 300
-"""How many records are joined at once: what fits into the processor's cache is decoded faster."""
+"""How many records are fetched at once at most: meanwhile the server does nothing else."""
+PAGE_BYTES: Final = 1_000_000
+"""About how many bytes they have, unless one of them has more."""
 HEAD: Final = 17
 """How many bytes of a record come before its body: its column, and its number."""
 SEPARATOR: Final = b"\xff"
@@ -34,16 +35,17 @@ async def read_session(
 ) -> StoredSession | None:
     """One session with the records that are asked for."""
     base = keys.session(session_id)
-    bounds = [base, _bound(after), _bound(None if before is None else max(before, 0)), _bound(last), PAGE]
+    bounds = (_bound(after), _bound(None if before is None else max(before, 0)), _bound(last))
+    arguments = (base, *bounds, PAGE, PAGE_BYTES)
     while True:
-        reply = await caller.run(READ, keys.parts_of(base), *bounds)
+        reply = await caller.run(READ, keys.parts_of(base), *arguments)
         if reply is None:
             return None
         packed, layout, joined, following, final, metadata, seq_of_key = reply
         pieces = [joined]
         header = _header(packed)
         while following <= final:
-            rest = await caller.run(READ, keys.parts_of(base), *bounds, header[10], following, final)
+            rest = await caller.run(READ, keys.parts_of(base), *arguments, header[10], following, final)
             if rest is None:  # it was rewound or deleted meanwhile
                 break
             more, following = rest
@@ -57,15 +59,20 @@ def _bound(number: int | None) -> int:
 
 
 def _session_of(
-    session_id: str, header: list[Any], layout: bytes | None, pieces: list[bytes], metadata: list[bytes], keys: Any
+    session_id: str,
+    header: list[Any],
+    layout: bytes | None,
+    pieces: list[bytes],
+    metadata: list[bytes],
+    seq_of_key: list[bytes],
 ) -> StoredSession:
-    version, next_seq, users, user_id, created, updated, *fields, _, _ = header
+    version, next_seq, users, user_id, created, updated, *fields, _ = header
     try:
         nanoseconds(created)
         nanoseconds(updated)
         text = metadata_text(metadata)
         members(text)
-        records = records_of([record for piece in pieces if piece for record in piece.split(SEPARATOR)], keys)
+        records = _records_of([record for piece in pieces if piece for record in piece.split(SEPARATOR)], seq_of_key)
     except (InvalidValue, ValueError, TypeError, msgspec.DecodeError) as error:
         raise CorruptSession(f"session {session_id}: {error}; check() tells more") from error
     return StoredSession(
@@ -91,7 +98,7 @@ def metadata_text(pairs: list[bytes]) -> bytes:
     return b"{" + b",".join(name + b":" + text for _, name, text in sorted(found)) + b"}"
 
 
-def records_of(found: list[bytes], seq_of_key: list[bytes]) -> Records:
+def _records_of(found: list[bytes], seq_of_key: list[bytes]) -> Records:
     """The records of a list, in bulk, with the keys that they have."""
     if not found:
         return Records.of_pieces(RecordPieces(), Numbering())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 _HERE: Final = os.path.join(os.path.dirname(__file__), "lua")
@@ -29,7 +30,18 @@ def _script(*names: str) -> Script:
 OPEN: Final = _script("open")
 PROBE: Final = _script("probe")
 COMMIT: Final = _script("shared", "judging", "foreign", "finding", "sessions", "documents", "commit")
-READ: Final = _script("finding", "read")
+READ: Final = _script("finding", "paging", "read")
+ADDED: Final = _script("finding", "added")
 LIST: Final = _script("shared", "list")
-CHECK: Final = _script("shared", "check")
+CHECK: Final = _script("shared", "paging", "joining", "check")
+CHECK_RECORDS: Final = _script("joining", "check_records")
+CHECK_DOCUMENTS: Final = _script("joining", "check_documents")
 LIST_DOCUMENTS: Final = _script("list_documents")
+
+
+def texts_in(lengths: bytes, joined: bytes) -> Iterator[bytes]:
+    """The texts that a script joined, as `lua/joining.lua` does."""
+    start = 0
+    for length in map(int, lengths.split()):
+        yield joined[start : start + length]
+        start += length

@@ -8,15 +8,15 @@ from typing import Final
 
 from statestore.engine import DocumentQuery
 from statestore.engines.calls import Calls
+from statestore.engines.options import check_writable, is_durable
 from statestore.engines.valkey import reading
-from statestore.engines.valkey.address import Address
 from statestore.engines.valkey.calling import Caller
 from statestore.engines.valkey.keys import Keys
 from statestore.engines.valkey.mending import Finding, mend
 from statestore.engines.valkey.probing import check_rights
 from statestore.engines.valkey.scripts import OPEN
 from statestore.engines.valkey.surveying import survey
-from statestore.errors import InvalidValue, ReadOnlyStore, StoreNotFound, StoreUnavailable
+from statestore.errors import StoreNotFound, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, StoredSession
 
 VERSION: Final = 1
@@ -26,17 +26,13 @@ VERSION: Final = 1
 class Storage:
     """A store on whatever answers: opened, closed and read in the same way everywhere."""
 
-    def __init__(
-        self, caller: Caller, *, create: bool = True, read_only: bool = False, durability: str = "full"
-    ) -> None:
-        if durability not in ("full", "relaxed"):
-            raise InvalidValue(f"durability is 'full' or 'relaxed', not {durability!r}")
+    def __init__(self, caller: Caller, *, create: bool, read_only: bool, durability: str) -> None:
         self._caller = caller
         self._address = caller.address
         self._keys = Keys(caller.address.prefix)
         self._create = create
         self._read_only = read_only
-        self._is_durable = durability == "full"
+        self._is_durable = is_durable(durability)
         self._calls = Calls(self.url)
 
     @property
@@ -81,8 +77,7 @@ class Storage:
             await self._caller.close()
 
     def _check_writable(self) -> None:
-        if self._read_only:
-            raise ReadOnlyStore(f"{self.url} was opened for reading only: open it without read_only=True to write")
+        check_writable(self.url, read_only=self._read_only)
 
     async def read_session(
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
@@ -115,8 +110,3 @@ class Storage:
 
     def _survey(self) -> AsyncIterator[Finding]:
         return survey(self._caller, self._keys, is_durable=self._is_durable)
-
-
-def milliseconds(address: Address) -> int:
-    """The time to live of a session, as the server counts; 0 if it lives for ever."""
-    return max(round(address.ttl * 1000), 1) if address.ttl else 0

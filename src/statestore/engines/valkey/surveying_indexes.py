@@ -52,7 +52,7 @@ async def _pages(caller: Caller, keys: Keys, index: str) -> AsyncIterator[list[_
     while await caller.call("TYPE", index) == b"zset":
         entries: list[bytes] = await caller.call("ZRANGEBYLEX", index, start, "+", "LIMIT", 0, _PAGE)
         ids = [(entry if index == keys.ids else entry[PLACE_DIGITS:]).decode(errors="replace") for entry in entries]
-        replies = await caller.call_all([look_for(keys, it) for it in ids]) if ids else []
+        replies = await caller.call_with_refusals([look_for(keys, it) for it in ids])
         yield [_Look(*found) for found in zip(entries, ids, replies, strict=True)]
         if len(entries) < _PAGE:
             return

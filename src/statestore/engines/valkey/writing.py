@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from statestore.engine import Change, Outcome
-from statestore.engines.grouping import Results
+from statestore.engine import Batch, Result
 from statestore.engines.judging import check_batch
 from statestore.engines.valkey.calling import Caller
 from statestore.engines.valkey.planning import Plan, Planner, outcomes_of
@@ -18,11 +17,11 @@ class BatchWriter:
     def __init__(self, caller: Caller, planner: Planner) -> None:
         self._caller = caller
         self._planner = planner
-        self._settlement = Settlement()
+        self._settlement = Settlement(caller)
 
-    async def make_all(self, batches: Sequence[Sequence[Change]]) -> Results:
+    async def make_all(self, batches: Sequence[Batch]) -> list[Result]:
         """Make each of some batches wholly or not at all; its outcomes, or why it was not made."""
-        results: dict[int, list[Outcome] | Exception] = {}
+        results: dict[int, Result] = {}
         plans: dict[int, Plan] = {}
         for index, batch in enumerate(batches):
             try:
@@ -34,17 +33,13 @@ class BatchWriter:
             except Exception as error:  # noqa: BLE001 - told to the one caller, whatever it is
                 results[index] = error
         if plans:
-            replies = await self._settlement.run_each(self._caller, list(plans.values()))
+            replies = await self._settlement.run_each(list(plans.values()))
             for index, reply in zip(plans, replies, strict=True):
                 results[index] = self._result(batches[index], reply)
         return [results[index] for index in range(len(batches))]
 
-    def _result(self, batch: Sequence[Change], reply: object) -> list[Outcome] | Exception:
-        error = self._caller.explained(reply)
-        if error is not None:
-            return error
-        assert isinstance(reply, bytes)
+    def _result(self, batch: Batch, reply: object) -> Result:
         try:
-            return outcomes_of(batch, reply)
-        except Exception as refusal:  # noqa: BLE001 - told to the one caller, whatever it is
-            return refusal
+            return outcomes_of(batch, self._caller.granted(reply))
+        except Exception as error:  # noqa: BLE001 - told to the one caller, whatever it is
+            return error

@@ -1,13 +1,14 @@
 -- One page of a listing: walks an index and gives back the headers that a query selects.
 --
--- ARGV[1]: {prefix, index, whether it is by id, how many entries to look at, user, project, parent, whether only sessions
--- without a parent, the place of the oldest, whether to remove entries of sessions that are gone, whether only to count};
--- ARGV[2] and [3]: where to begin and to end. Gives back the headers, of one that is damaged only the id, or their
+-- ARGV[1]: {prefix, index, whether it is by id, how many entries to look at or false if they are named, user, project,
+-- parent, whether only sessions without a parent, the place of the oldest, whether to remove entries of sessions that are
+-- gone, whether only to count}; ARGV[2] and [3]: where to begin and to end; or all from ARGV[2] on: entries that the index
+-- had, whose sessions may be elsewhere in it by now. Gives back the headers, of one that is damaged only the id, or their
 -- number, and the last entry looked at if there may be more.
 
 local prefix, index, is_by_id, most, user, project, parent, is_top_level, oldest, may_clean, only_counts =
     unpack(cmsgpack.unpack(ARGV[1]))
-local entries = redis.call('ZRANGEBYLEX', index, ARGV[2], ARGV[3], 'LIMIT', 0, most)
+local entries = most and redis.call('ZRANGEBYLEX', index, ARGV[2], ARGV[3], 'LIMIT', 0, most) or {unpack(ARGV, 2)}
 local found, count = {}, 0
 
 local function read_header(id)
@@ -51,7 +52,7 @@ for _, entry in ipairs(entries) do
     local header = read_header(id)
     if is_damaged(header, id) then
         found[#found + 1] = {id}
-    elseif not header[17] or not (is_by_id or header[18] == string.sub(entry, 1, 21)) then
+    elseif not header[17] or most and not (is_by_id or header[18] == string.sub(entry, 1, 21)) then
         if may_clean then
             clean(entry, id, not header[17])
         end

@@ -1,16 +1,17 @@
--- Reads one session at one moment. ARGV: its name; the numbers that records are above and below, how many of the last
--- ones are wanted at most, and how many are given at once, each -1 for any; and, to go on, the era and the first and the
--- last place in the list.
+-- Reads one session at one moment. ARGV: its name; the numbers that records are above and below, and how many of the
+-- last ones are wanted at most, each -1 for any; how many are given at once at most, and about how many bytes; and, to go
+-- on, the era and the first and the last place in the list.
 --
 -- Gives back nothing if there is no session, or if it is in another era by now; else its header, its layout, the
 -- records joined by a byte that no text has, where the next ones are, the metadata, and the keys with their numbers.
 
 local base = ARGV[1]
-local after, before, last, most = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local era, first_place, last_place = ARGV[6], tonumber(ARGV[7] or nil), tonumber(ARGV[8] or nil)
+local after, before, last = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local era, first_place, last_place = ARGV[7], tonumber(ARGV[8] or nil), tonumber(ARGV[9] or nil)
 
 local header = redis.call('HMGET', base .. ':h', 'version', 'next', 'users', 'user', 'created', 'updated',
-    'active_seed_id', 'active_persona_id', 'project_id', 'parent_session_id', 'era', 'born')
+    'active_seed_id', 'active_persona_id', 'project_id', 'parent_session_id', 'era', 'size')
+local size = table.remove(header)
 if not header[1] or (era and era ~= header[11]) then
     return false
 end
@@ -22,6 +23,7 @@ if not era then
         first_place = math.max(first_place, last_place - last + 1)
     end
 end
+local most = page_of(list, size, tonumber(ARGV[5]), tonumber(ARGV[6]))
 local place = math.min(last_place, first_place + most - 1)
 local records = place < first_place and {} or redis.call('LRANGE', list, first_place, place)
 local joined = table.concat(records, '\255')
