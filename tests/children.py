@@ -174,7 +174,8 @@ def in_child(work: Callable[[Tell], object], patience: float = PATIENCE) -> list
 
 def fresh_interpreter(script: Path, *arguments: str, patience: float = PATIENCE) -> Any:
     """What a script prints, as JSON, when an interpreter of its own runs it."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])}
+    places = [str(SOURCE), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
     done = subprocess.run(
         [sys.executable, "-W", "error::ResourceWarning", str(script), *arguments],
         env=environment,

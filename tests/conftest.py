@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from disks import SMALL, mounted
 from faces import Face, Place
 from statestore import StateStore
 
@@ -36,6 +37,15 @@ def store(face: Face, place: Place) -> StateStore:
 def other(face: Face, place: Place, store: StateStore) -> StateStore:
     """A second store on the same storage as `store`, as another program would open it."""
     return face.open(place.engine())
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of four megabytes, empty; where none can be mounted, the test is skipped or, if required, fails."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    with mounted(place, *SMALL):
+        yield place
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""What the processes of a contest do. Each opens the store itself, on any engine, and returns what it was told."""
+"""What the processes of a contest do. Each opens the store itself, on any engine, and returns what it was told.
+
+And how to see that nobody's words were lost.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from statestore import DocumentConflict, PruneConfig, Session, SessionNotFound, StateStore, UserMessage
+from words import user_words
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 FIVE = tuple("abcde")
@@ -185,9 +189,7 @@ def list_until_done(target: str, writers: int) -> list[str]:
 def read_all(target: str, session_id: str) -> list[str]:
     """What was said, as this process sees it."""
     with StateStore.open(target, read_only=True) as store:
-        session = store.load_session(session_id)
-        assert session is not None
-        return [message.content for message in session.user_messages]
+        return user_words(store, session_id)
 
 
 def open_write_and_close(target: str, count: int) -> int:
@@ -288,3 +290,25 @@ def open_and_greet(target: str, writer: str) -> list[int]:
     with StateStore.open(target) as store:
         store.get_or_create_session("alice", "shared")
         return store.append("shared", UserMessage(writer))
+
+
+def check_each_is_there_once(
+    store: StateStore, writers: dict[str, int], told: dict[str, list[int]] | None = None
+) -> None:
+    """The only session has all that these writers said, so many turns each, under the numbers that they were told."""
+    entries = store.timeline("shared")
+    seqs = [entry.seq for entry in entries]
+    assert seqs == sorted(set(seqs))
+    by_writer: dict[str, list[tuple[int, int]]] = {writer: [] for writer in writers}
+    for entry in entries:
+        assert isinstance(entry.record, UserMessage)
+        writer, _, turn = entry.record.content.partition(":")
+        by_writer[writer].append((int(turn), entry.seq))
+    for writer, count in writers.items():
+        assert [turn for turn, _ in by_writer[writer]] == list(range(count))
+        if told:
+            assert [seq for _, seq in by_writer[writer]] == told[writer]
+    assert len(entries) == sum(writers.values())
+    (summary,) = store.list_sessions()
+    assert summary.message_count == len(entries)
+    assert store.check() == []

@@ -48,7 +48,7 @@ def text_of(directory: Path, session_id: str) -> str:
 
 
 def utc(*parts: int) -> datetime:
-    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc, arg-type]
+    return datetime(*parts, tzinfo=UTC)
 
 
 def messages(session: Session) -> list[tuple[str, str]]:

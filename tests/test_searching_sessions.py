@@ -153,9 +153,8 @@ def test_who_cannot_search_says_who_can(store: StateStore, place: Place) -> None
         assert store.search_sessions("zebra") == []
 
 
-def test_a_search_in_the_middle_of_a_conversation(store: StateStore, other: StateStore, place: Place) -> None:
-    if place.kind == "memory":
-        return
+@pytest.mark.parametrize("place", ["files", "sqlite"], indirect=True)
+def test_a_search_in_the_middle_of_a_conversation(store: StateStore, other: StateStore) -> None:
     session = Session("alice", "s")
     session.add_user_message("hello")
     store.save_session(session)

@@ -129,16 +129,23 @@ def test_a_watch_begins_when_it_is_first_asked(store: StateStore, other: StateSt
     assert next(notices).seq == 1
     other.append("s", UserMessage("three"))
     assert [next(notices).seq for _ in range(2)] == [2, 3]
-    notices.close()  # type: ignore[attr-defined] - it is a generator
+    notices.close()
     with pytest.raises(StopIteration):
         next(notices)
     assert other.append("s", UserMessage("four")) == [4]
 
 
-def test_a_watch_that_was_never_read_is_no_trouble(store: StateStore, place: Place) -> None:
-    if place.kind != "memory":
-        store.watch()
-        store.watch("s", after=store.change_cursor()).close()  # type: ignore[attr-defined] - it is a generator
+@pytest.mark.parametrize("place", ["files", "sqlite"], indirect=True)
+def test_a_watch_that_was_never_read_is_no_trouble(store: StateStore) -> None:
+    store.save_session(Session("alice", "s"))
+    start = store.change_cursor()
+    unread = store.watch("s", after=start)
+    store.watch("s", after=start).close()
+    assert store.append("s", UserMessage("one")) == [1]
+    assert next(store.watch(after=start)).seq == 1
+    store.close()
+    with pytest.raises(StoreClosed):
+        next(unread)
 
 
 @pytest.mark.parametrize("after", [5, b"", object()])
@@ -154,10 +161,8 @@ def test_a_session_id_is_checked_at_once(face: Face, tmp_path: Path) -> None:
         store.watch("../up")
 
 
-def test_a_closed_store_is_not_watched(face: Face, place: Place) -> None:
-    if place.kind == "memory":
-        return
-    store = face.open(place.engine())
+@pytest.mark.parametrize("place", ["files", "sqlite"], indirect=True)
+def test_a_closed_store_is_not_watched(store: StateStore) -> None:
     store.save_session(Session("alice", "s"))
     start = store.change_cursor()
     store.append("s", UserMessage("one"), UserMessage("two"))
@@ -183,28 +188,26 @@ def test_a_cursor_of_another_store_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["state.db", "state"])
 def test_a_watcher_can_be_called_off_and_the_store_closed(tmp_path: Path, name: str) -> None:
-    async def watch(store: AsyncStateStore, told: list[int | None]) -> None:
-        async for notice in store.watch("s"):
-            told.append(notice.seq)
+    async def watch(store: AsyncStateStore, start: str, told: asyncio.Queue[int | None]) -> None:
+        async for notice in store.watch("s", after=start):
+            told.put_nowait(notice.seq)
 
     async def run() -> None:
         async with AsyncStateStore.open(tmp_path / name) as store:
             await store.save_session(Session("alice", "s"))
-            told: list[list[int | None]] = [[], [], []]
-            tasks = [asyncio.create_task(watch(store, seen)) for seen in told]
-            await asyncio.sleep(0.3)
+            start = await store.change_cursor()
+            told: list[asyncio.Queue[int | None]] = [asyncio.Queue() for _ in range(3)]
+            tasks = [asyncio.create_task(watch(store, start, seen)) for seen in told]
             await store.append("s", UserMessage("one"))
-            for _ in range(2000):
-                if not all(told):
-                    await asyncio.sleep(0.01)
-            assert told == [[1], [1], [1]]
+            assert [await seen.get() for seen in told] == [1, 1, 1]
             for task in tasks:
                 task.cancel()
             for outcome in await asyncio.gather(*tasks, return_exceptions=True):
                 assert isinstance(outcome, asyncio.CancelledError)
             assert await store.append("s", UserMessage("two")) == [2]
-            last = asyncio.create_task(watch(store, told[0]))
-            await asyncio.sleep(0.05)
+            assert all(seen.empty() for seen in told)
+            last = asyncio.create_task(watch(store, start, told[0]))
+            assert [await told[0].get() for _ in range(2)] == [1, 2]
         with pytest.raises(StoreClosed):
             await last
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 from exchanging import exported
 
 from statestore import AgentResponse, StateStore
+from untried import untried
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
@@ -38,9 +38,7 @@ document.documentElement.dataset.seen = JSON.stringify(seen);
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with all that is hard to show."""
     if BROWSER is None:
-        if os.environ.get("STATESTORE_TEST_BROWSER") == "required":
-            pytest.fail("there is no chromium, and STATESTORE_TEST_BROWSER=required: install it")
-        pytest.skip("there is no chromium to open the page in: apt-get install chromium")
+        untried("BROWSER", "there is no chromium to open the page in (apt-get install chromium)")
     evil = "<script>document.title='taken over'</script><img src=x onerror=\"document.title='taken over'\">"
     with StateStore.open("memory:") as store:
         session = store.get_or_create_session("alice", "trip")

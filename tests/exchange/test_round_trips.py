@@ -150,7 +150,7 @@ def test_what_is_not_there_and_what_is_no_format_are_errors() -> None:
     with pytest.raises(SessionNotFound, match="nobody"):
         exported(store, "nobody")
     with pytest.raises(InvalidValue, match="markdown, html, jsonl, json, openai"):
-        exported(store, format="docx")  # type: ignore[arg-type]
+        exported(store, format="docx")
 
 
 @pytest.mark.parametrize("ids", ["a", b"a", 5, [["a"]], [5], ["a", None]])

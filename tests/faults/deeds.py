@@ -122,7 +122,7 @@ async def _watch(corner: Corner) -> None:
     try:
         await anext(watch)
     finally:
-        await watch.aclose()  # type: ignore[attr-defined]
+        await watch.aclose()
 
 
 LOOKS: dict[str, Deed] = {

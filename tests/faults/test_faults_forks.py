@@ -16,6 +16,7 @@ from faults.held_up import HeldUp
 from soak.grounds import fresh
 from statestore import AsyncStateStore, SessionConflict, StateStore, StoreClosed, UserMessage
 from statestore.engines.memory import MemoryEngine
+from words import user_words
 
 SERVERS = ("postgres", "valkey")
 
@@ -45,10 +46,6 @@ def _busy(work: Callable[[], object], threads: int = 3) -> Iterator[None]:
     assert failures == []
 
 
-def _said(store: StateStore) -> list[str]:
-    return [entry.record.content for entry in store.timeline("one")]  # type: ignore[union-attr]
-
-
 def test_a_store_in_memory_goes_on_in_parent_and_child_each_with_its_own() -> None:
     with StateStore.open("memory:") as store:
         store.get_or_create_session("alice", "one")
@@ -62,7 +59,7 @@ def test_a_store_in_memory_goes_on_in_parent_and_child_each_with_its_own() -> No
             for _ in range(10):
                 ended = Child(child).ended()
                 assert (ended.told, ended.error) == (["10"], "")
-        assert _said(store) == []
+        assert user_words(store, "one") == []
 
 
 @pytest.mark.parametrize("engine", SERVERS)
@@ -85,7 +82,7 @@ def test_a_child_forked_beside_busy_threads_is_told_to_open_its_own_and_can(engi
                 assert ended.error == ""
                 acknowledged += map(int, ended.told)
         assert sorted(acknowledged) == [entry.seq for entry in store.timeline("one")]
-        assert sorted(set(_said(store))) == ["child", "parent"]
+        assert sorted(set(user_words(store, "one"))) == ["child", "parent"]
 
 
 @pytest.mark.parametrize("engine", SERVERS)
@@ -189,7 +186,7 @@ def test_an_object_that_a_thread_of_the_parent_is_saving_is_not_saved_in_the_chi
             engine.may_go.set()
             saving.join()
         assert (ended.told, ended.error) == (["told"], "")
-        assert _said(store) == ["from the parent"]
+        assert user_words(store, "one") == ["from the parent"]
 
 
 def _append(target: str) -> int:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from faults.nobody import NOBODY, as_nobody, mode
+from disks import SMALL, mounted, remount
+from nobody import NOBODY, as_nobody, mode
 from statestore import ReadOnlyStore, Session, StateStore, StateStoreError, StoreUnavailable, UserMessage
+from untried import untried
+from words import user_words
 
 NONE, READ, ENTER = 0o000, 0o500, 0o300
 WAYS: dict[str, tuple[str, int]] = {
@@ -56,10 +57,6 @@ def _furnished(target: Path) -> None:
         store.search_sessions("nothing")
 
 
-def _said(store: StateStore) -> list[str]:
-    return [entry.record.content for entry in store.timeline("one")]  # type: ignore[union-attr]
-
-
 def _batch(store: StateStore) -> None:
     with store.batch() as batch:
         batch.save_markdown("notes", "two", "x")
@@ -92,12 +89,12 @@ def test_permission_lost_while_a_store_is_open_is_told_and_costs_nothing(way: st
             for number in range(3):
                 with mode(place / path, bits):
                     during = f"during {number}"
-                    if _is_done(store, lambda store, text=during: store.append("one", UserMessage(text)), place):  # type: ignore[misc]
+                    if _is_done(store, lambda store, text=during: store.append("one", UserMessage(text)), place):
                         said.append(during)
                     done = {name: _is_done(store, deed, place) for name, deed in DEEDS.items()}
                 store.append("one", UserMessage(f"after {number}"))
                 said.append(f"after {number}")
-                assert _said(store) == said
+                assert user_words(store, "one") == said
                 documents = store.list_category("notes")
                 assert documents in (["one"], ["one", "three", "two"])
                 assert not done["batch"] or len(documents) == 3
@@ -105,7 +102,7 @@ def test_permission_lost_while_a_store_is_open_is_told_and_costs_nothing(way: st
                 assert store.check() == []
                 assert {"one"} < {summary.id for summary in store.list_sessions()} | {"two"}
         with StateStore.open(target) as store:
-            assert _said(store) == said
+            assert user_words(store, "one") == said
 
     as_nobody(work, place)
 
@@ -152,7 +149,7 @@ def test_permission_lost_before_a_store_is_opened_is_told_with_its_place(way: st
                     told = str(error)
                 assert str(place) in told
         with StateStore.open(target) as store:
-            assert _said(store) in (["0"], ["0", "x"])
+            assert user_words(store, "one") in (["0"], ["0", "x"])
             assert store.check() == []
 
     as_nobody(work, place)
@@ -177,7 +174,7 @@ def test_a_volumes_own_directory_that_nobody_may_read_is_no_category(place: Path
 
 def test_what_root_writes_anew_stays_its_users(tmp_path: Path) -> None:
     if os.geteuid() != 0:
-        return  # nobody else can write what is another one's, and leave it to him
+        untried("ROOT", "only root can write what is another one's, and leave it to him")
     _furnished(tmp_path / "state")
     files = [tmp_path / "state" / "sessions" / "one.json", tmp_path / "state" / "notes" / "one.md"]
     for path in files:
@@ -193,71 +190,43 @@ def test_what_root_writes_anew_stays_its_users(tmp_path: Path) -> None:
     ] * 2
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path | None]:
-    """A disk of its own, where one may be mounted."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    is_mounted = shutil.which("mount") is not None and _mounted(place, "size=8m,mode=755")
-    yield place if is_mounted else None
-    if is_mounted:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
-def _mounted(place: Path, options: str) -> bool:
-    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
 @pytest.mark.parametrize("name", ["state", "state.db"])
-def test_a_disk_that_is_mounted_read_only_can_be_read_and_is_told(name: str, disk: Path | None) -> None:
-    if disk is None:
-        return  # nothing can be mounted here; the permissions above stand for it
-    _furnished(disk / name)
-    _remount(disk, "ro")
+def test_a_disk_that_is_mounted_read_only_can_be_read_and_is_told(name: str, small_disk: Path) -> None:
+    _furnished(small_disk / name)
+    remount(small_disk, "ro")
     with pytest.raises(StoreUnavailable, match=r"read_only=True|read-only"):
-        StateStore.open(disk / name)
-    with StateStore.open(disk / name, read_only=True) as store:
-        assert _said(store) == ["0"]
+        StateStore.open(small_disk / name)
+    with StateStore.open(small_disk / name, read_only=True) as store:
+        assert user_words(store, "one") == ["0"]
         assert store.load_markdown("notes", "one") == "as it was"
-    _remount(disk, "rw")
-    with StateStore.open(disk / name) as store:
+    remount(small_disk, "rw")
+    with StateStore.open(small_disk / name) as store:
         store.append("one", UserMessage("1"))
-        assert _said(store) == ["0", "1"]
+        assert user_words(store, "one") == ["0", "1"]
 
 
-def test_a_disk_that_becomes_read_only_under_an_open_directory_costs_nothing(disk: Path | None) -> None:
-    if disk is None:
-        return
-    _furnished(disk / "state")
-    with StateStore.open(disk / "state") as store:
-        _remount(disk, "ro")
+def test_a_disk_that_becomes_read_only_under_an_open_directory_costs_nothing(small_disk: Path) -> None:
+    _furnished(small_disk / "state")
+    with StateStore.open(small_disk / "state") as store:
+        remount(small_disk, "ro")
         with pytest.raises(StoreUnavailable, match="Read-only file system"):
             store.append("one", UserMessage("refused"))
-        assert _said(store) == ["0"]
+        assert user_words(store, "one") == ["0"]
         assert store.load_session("one") is not None
-        _remount(disk, "rw")
+        remount(small_disk, "rw")
         store.append("one", UserMessage("1"))
-        assert _said(store) == ["0", "1"]
+        assert user_words(store, "one") == ["0", "1"]
         assert store.check() == []
 
 
 @pytest.mark.parametrize("way", ["another disk", "the same disk"])
-def test_a_batch_into_a_directory_that_is_mounted_on_its_own_happens_not_at_all(way: str, disk: Path | None) -> None:
-    if disk is None:
-        return
-    _furnished(disk / "state")
-    elsewhere = disk / "elsewhere"
+def test_a_batch_into_a_directory_that_is_mounted_on_its_own_happens_not_at_all(way: str, small_disk: Path) -> None:
+    _furnished(small_disk / "state")
+    elsewhere, notes = small_disk / "elsewhere", small_disk / "state" / "notes"
     elsewhere.mkdir()
-    (elsewhere / "old.md").write_text("old")
-    notes = disk / "state" / "notes"
-    if way == "another disk":
-        assert _mounted(notes, "size=1m,mode=755")
-        shutil.copy(elsewhere / "old.md", notes)
-    else:
-        subprocess.run(["mount", "--bind", str(elsewhere), str(notes)], check=True)
-    try:
-        with StateStore.open(disk / "state") as store:
+    with mounted(notes, *(SMALL if way == "another disk" else ("--bind", str(elsewhere)))):
+        (notes / "old.md").write_text("old")
+        with StateStore.open(small_disk / "state") as store:
             with pytest.raises(StoreUnavailable, match="notes is on another file system than the store, or mounted"):
                 _batch(store)
             assert store.load_session("one") is not None
@@ -266,9 +235,3 @@ def test_a_batch_into_a_directory_that_is_mounted_on_its_own_happens_not_at_all(
                 batch.save_markdown("other", "new", "new")
             assert (store.load_markdown("notes", "old"), store.load_markdown("other", "new")) == (None, "new")
             assert store.check() == []
-    finally:
-        subprocess.run(["umount", "--lazy", str(notes)], check=True)
-
-
-def _remount(disk: Path, how: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,{how}", str(disk)], check=True)

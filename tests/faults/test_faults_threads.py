@@ -32,7 +32,7 @@ def _no_threads() -> Iterator[None]:
     try:
         yield
     finally:
-        threading.Thread.start = start  # type: ignore[method-assign]
+        threading.Thread.start = start
 
 
 @pytest.mark.parametrize("engine", ["postgres", "valkey"])

@@ -1,4 +1,4 @@
-"""A directory for a store, and stores in it that are closed when the test ends."""
+"""Places for a store, and stores in a directory that are closed when the test ends."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from typing import Any
 import pytest
 
 from statestore import StateStore
+
+
+@pytest.fixture(params=["files", "sqlite"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Where a store is to be, of either kind: a directory, or a database."""
+    return tmp_path / ("state" if request.param == "files" else "state.db")
 
 
 @pytest.fixture

@@ -7,43 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import json
 import os
 import signal
-import sys
 import threading
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from scenes import PATIENCE, in_child, play
 from statestore import AsyncStateStore, StateStore, UserMessage
-
-warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which are what this is about
-PATIENCE = 5
-
-
-def in_child(work: Callable[[], Any]) -> Callable[[], Any]:
-    """Fork; the child works and tells. What it told comes with a call; ``"hangs"`` if it never did."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(PATIENCE)
-        try:
-            told = work()
-        except BaseException as error:  # noqa: BLE001 - told to the test
-            told = f"{type(error).__module__}.{type(error).__name__}"
-        os.write(writing, json.dumps(told).encode())
-        os._exit(0)
-    os.close(writing)
-
-    def told_by_child() -> Any:
-        with open(reading, "rb") as pipe:
-            text = pipe.read()
-        os.waitpid(pid, 0)
-        return json.loads(text) if text else "hangs"
-
-    return told_by_child
 
 
 class Held:
@@ -223,6 +194,4 @@ def async_store_in_a_child(root: str) -> Any:
 
 
 if __name__ == "__main__":
-    print(json.dumps(globals()[sys.argv[1]](sys.argv[2])))
-    sys.stdout.flush()
-    os._exit(0)  # threads of a scene that hangs must not keep the interpreter
+    play(globals())

@@ -13,7 +13,7 @@ import pytest
 from bad_bytes import BAD_JSON, BAD_SESSIONS, GOOD_SESSIONS, session_text
 from contents import snapshot
 
-from children import forked
+from nobody import as_nobody
 from statestore import (
     CorruptDocument,
     CorruptSession,
@@ -302,36 +302,10 @@ def test_document_names_that_are_not_utf_8_do_not_stop_a_category_from_being_lis
     assert store.load_markdown("notes", "good") is None
 
 
-def _as_nobody(work: Callable[[], None]) -> str:
-    """Run in a child that may not read everything; the error that it ended with."""
-
-    def drop_then_work(_: Callable[[str], None]) -> None:
-        if os.geteuid() == 0:
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-        work()
-
-    return forked(drop_then_work).error
-
-
-def _give_away(place: Path) -> None:
-    """Let nobody in particular own everything below a place, and reach it."""
-    if os.geteuid() != 0:
-        return
-    for parent in [place, *place.parents][:-1]:
-        if not os.stat(parent).st_mode & 0o001:
-            os.chmod(parent, 0o755)
-    for directory, names, files in os.walk(place):
-        for name in (".", *names, *files):
-            os.chown(os.path.join(directory, name), 65534, 65534, follow_symlinks=False)
-
-
 def test_a_session_that_may_not_be_read_is_reported_and_comes_back_when_it_may(path: Path, store: StateStore) -> None:
     root = path.parent.parent
     path.write_bytes(SAMPLE)
     store.close()
-    _give_away(root)
 
     def work() -> None:
         path.chmod(0)
@@ -349,8 +323,7 @@ def test_a_session_that_may_not_be_read_is_reported_and_comes_back_when_it_may(p
         with StateStore.open(root) as later:
             assert [summary.id for summary in later.list_sessions(order="id")] == ["bad", "good-1", "good-2"]
 
-    error = _as_nobody(work)
-    assert not error, error
+    as_nobody(work, root)
     assert path.read_bytes() == SAMPLE
 
 
@@ -359,7 +332,6 @@ def test_a_batch_into_a_directory_that_may_not_be_written_happens_not_at_all(pat
     store.save_markdown("open", "one", "old")
     store.save_markdown("shut", "one", "old")
     store.close()
-    _give_away(root)
 
     def work() -> None:
         (root / "shut").chmod(0o555)
@@ -372,8 +344,7 @@ def test_a_batch_into_a_directory_that_may_not_be_written_happens_not_at_all(pat
             assert mine.session_exists("good-1")
             mine.save_markdown("open", "one", "newer")
 
-    error = _as_nobody(work)
-    assert not error, error
+    as_nobody(work, root)
 
 
 def test_a_store_that_may_only_be_read_can_be_read(path: Path, store: StateStore) -> None:
@@ -381,9 +352,6 @@ def test_a_store_that_may_only_be_read_can_be_read(path: Path, store: StateStore
     store.save_markdown("notes", "today", "hello")
     store.list_sessions()
     store.close()
-    if os.geteuid() == 0:
-        for parent in [root, *root.parents][:-1]:
-            os.chmod(parent, 0o755)
     before = snapshot(root)
 
     def work() -> None:
@@ -395,8 +363,7 @@ def test_a_store_that_may_only_be_read_can_be_read(path: Path, store: StateStore
             assert mine.list_categories() == ["notes"]
             assert mine.check() == []
 
-    error = _as_nobody(work)
-    assert not error, error
+    as_nobody(work, root, is_owner=False)
     assert snapshot(root) == before
 
 

@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,58 +14,47 @@ import pytest
 
 import contestants
 from children import together, together_each
+from contestants import check_each_is_there_once
 from statestore import AsyncStateStore, PruneConfig, Session, StateStore, UserMessage
 from statestore.engines.files.locks import BATCHES
 from statestore.store import clearing
+from words import user_words
 
 START_METHODS = ("fork", "spawn")
+WRITERS = "ABCDEFGH"
 
 
-def _check_all_there(store: StateStore, session_id: str, writers: dict[str, int], told: dict[str, list[int]]) -> None:
-    entries = store.timeline(session_id)
-    seqs = [entry.seq for entry in entries]
-    assert seqs == sorted(set(seqs))
-    by_writer: dict[str, list[tuple[int, int]]] = {writer: [] for writer in writers}
-    for entry in entries:
-        assert isinstance(entry.record, UserMessage)
-        writer, _, turn = entry.record.content.partition(":")
-        by_writer[writer].append((int(turn), entry.seq))
-    for writer, count in writers.items():
-        assert [turn for turn, _ in by_writer[writer]] == list(range(count))
-        if writer in told:
-            assert [seq for _, seq in by_writer[writer]] == told[writer]
-    assert len(entries) == sum(writers.values())
-    assert store.check() == []
+@pytest.fixture
+def either(target: Path) -> Iterator[StateStore]:
+    """A store of either kind."""
+    with StateStore.open(target) as store:
+        yield store
 
 
 @pytest.mark.parametrize("start_method", START_METHODS)
-def test_four_processes_append_1000_messages_and_each_is_there_once(
-    start_method: str, root: Path, store: StateStore
+def test_eight_processes_append_800_messages_and_each_is_there_once(
+    start_method: str, target: Path, either: StateStore
 ) -> None:
-    store.get_or_create_session("alice", "shared")
-    writers = dict.fromkeys("ABCD", 250)
-    arguments = [(str(root), "shared", writer, count) for writer, count in writers.items()]
+    either.get_or_create_session("alice", "shared")
+    arguments = [(str(target), "shared", writer, 100) for writer in WRITERS]
     told = together(start_method, contestants.append_many, arguments)
-    _check_all_there(store, "shared", writers, dict(zip(writers, told, strict=True)))
+    check_each_is_there_once(either, dict.fromkeys(WRITERS, 100), dict(zip(WRITERS, told, strict=True)))
 
 
-def test_four_processes_load_add_and_save_1000_messages_and_each_is_there_once(root: Path, store: StateStore) -> None:
-    store.get_or_create_session("alice", "shared")
-    writers = dict.fromkeys("ABCD", 250)
-    together(
-        "spawn", contestants.save_many, [(str(root), "shared", writer, count) for writer, count in writers.items()]
-    )
-    _check_all_there(store, "shared", writers, {})
+def test_eight_processes_load_add_and_save_and_each_message_is_there_once(target: Path, either: StateStore) -> None:
+    either.get_or_create_session("alice", "shared")
+    together("fork", contestants.save_many, [(str(target), "shared", writer, 100) for writer in WRITERS])
+    check_each_is_there_once(either, dict.fromkeys(WRITERS, 100))
 
 
 @pytest.mark.parametrize("start_method", START_METHODS)
 def test_three_processes_replace_one_document_and_no_update_is_lost(
-    start_method: str, root: Path, store: StateStore
+    start_method: str, target: Path, either: StateStore
 ) -> None:
-    results = together(start_method, contestants.count_in_document, [(str(root), 50)] * 3)
+    results = together(start_method, contestants.count_in_document, [(str(target), 50)] * 3)
     successes = sorted((success for own in results for success in own), key=lambda success: success[2])
     assert [value for _, _, value, _ in successes] == list(range(1, 151))
-    assert store.load_json("counters", "one") == 150
+    assert either.load_json("counters", "one") == 150
     version = ""
     for value, based_on, new_value, new_version in successes:
         assert new_value == value + 1
@@ -73,14 +63,29 @@ def test_three_processes_replace_one_document_and_no_update_is_lost(
     assert len({new for *_, new in successes}) == 150
 
 
-def test_four_processes_with_one_new_id_get_one_session(root: Path, store: StateStore) -> None:
+def test_four_processes_with_one_new_id_get_one_session(target: Path, either: StateStore) -> None:
     session_ids = [f"new-{number}" for number in range(25)]
-    results = together("fork", contestants.create_and_greet, [(str(root), writer, session_ids) for writer in "ABCD"])
+    results = together("fork", contestants.create_and_greet, [(str(target), writer, session_ids) for writer in "ABCD"])
     for place, session_id in enumerate(session_ids):
-        session = store.load_session(session_id)
+        session = either.load_session(session_id)
         assert session is not None
         assert {told[place] for told in results} == {session.created_text}
         assert sorted(message.content for message in session.user_messages) == list("ABCD")
+    assert either.count_sessions() == 25
+
+
+def test_what_was_saved_survives_a_prune_that_runs_meanwhile(target: Path, either: StateStore) -> None:
+    here = str(target)
+    work = [
+        (contestants.revive_many, (here, "A", 100)),
+        (contestants.revive_many, (here, "B", 100)),
+        (contestants.prune_all_the_time, (here, 2)),
+    ]
+    first, second, _ = together_each("fork", work)
+    for session_id in (*first, *second):
+        assert user_words(either, session_id) == ["I am still here"]
+    assert {summary.id for summary in either.list_sessions()} == {*first, *second}
+    assert either.check() == []
 
 
 def _five(store: StateStore) -> None:
@@ -162,21 +167,6 @@ def test_a_batch_does_not_wait_for_those_who_come_later_to_list(
     assert seen == [["old", "one", "two"]]
 
 
-def test_what_was_saved_survives_a_prune_that_runs_meanwhile(root: Path, store: StateStore) -> None:
-    here = str(root)
-    work = [
-        (contestants.revive_many, (here, "A", 100)),
-        (contestants.revive_many, (here, "B", 100)),
-        (contestants.prune_all_the_time, (here, 2)),
-    ]
-    first, second, _ = together_each("fork", work)
-    for session_id in (*first, *second):
-        session = store.load_session(session_id)
-        assert session is not None, f"{session_id} was saved, and pruned"
-        assert [message.content for message in session.user_messages] == ["I am still here"]
-    assert {summary.id for summary in store.list_sessions()} == {*first, *second}
-
-
 def test_what_was_saved_after_it_was_judged_is_not_pruned(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("idle", "revived"):
         session = Session("alice", name)
@@ -218,12 +208,8 @@ def test_eight_threads_append_400_messages_through_one_store(store: StateStore) 
     def append(writer: str) -> None:
         told[writer] = [store.append("shared", UserMessage(f"{writer}:{turn}"))[0] for turn in range(50)]
 
-    threads = [threading.Thread(target=append, args=(writer,)) for writer in "ABCDEFGH"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    _check_all_there(store, "shared", dict.fromkeys("ABCDEFGH", 50), told)
+    contestants.in_threads(append, list(WRITERS))
+    check_each_is_there_once(store, dict.fromkeys(WRITERS, 50), told)
 
 
 def test_eight_threads_that_save_one_object_store_each_message_once(store: StateStore) -> None:
@@ -234,12 +220,8 @@ def test_eight_threads_that_save_one_object_store_each_message_once(store: State
             session.add_user_message(f"{writer}:{turn}")
             store.save_session(session)
 
-    threads = [threading.Thread(target=talk, args=(writer,)) for writer in "ABCDEFGH"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    _check_all_there(store, "shared", dict.fromkeys("ABCDEFGH", 25), {})
+    contestants.in_threads(talk, list(WRITERS))
+    check_each_is_there_once(store, dict.fromkeys(WRITERS, 25))
 
 
 def test_sixty_four_tasks_append_and_each_message_is_there_once(root: Path, store: StateStore) -> None:
@@ -255,4 +237,4 @@ def test_sixty_four_tasks_append_and_each_message_is_there_once(root: Path, stor
             told = await asyncio.gather(*map(append, writers))
             return dict(zip(writers, told, strict=True))
 
-    _check_all_there(store, "shared", writers, asyncio.run(contest()))
+    check_each_is_there_once(store, writers, asyncio.run(contest()))

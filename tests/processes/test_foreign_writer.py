@@ -22,12 +22,7 @@ from statestore import (
     StateStore,
     UserMessage,
 )
-
-
-def _said(store: StateStore, session_id: str = "shared") -> list[str]:
-    session = store.load_session(session_id)
-    assert session is not None
-    return [message.content for message in session.user_messages]
+from words import user_words
 
 
 def _loaded(store: StateStore, session_id: str = "shared") -> Session:
@@ -47,9 +42,9 @@ def shared(store: StateStore) -> Session:
 def test_a_message_that_came_in_behind_our_back_is_seen_at_the_next_read(
     root: Path, store: StateStore, shared: Session
 ) -> None:
-    assert _said(store) == ["first"]
+    assert user_words(store, "shared") == ["first"]
     rust_program.say(root, "shared", "theirs")
-    assert _said(store) == ["first", "theirs"]
+    assert user_words(store, "shared") == ["first", "theirs"]
     assert store.list_sessions()[0].message_count == 2
     assert [entry.seq for entry in store.timeline("shared")] == [1, 2]
 
@@ -60,10 +55,10 @@ def test_a_message_that_came_in_between_our_load_and_our_save_is_merged(
     shared.add_user_message("ours")
     rust_program.say(root, "shared", "theirs")
     store.save_session(shared)
-    assert sorted(_said(store)) == ["first", "ours", "theirs"]
+    assert sorted(user_words(store, "shared")) == ["first", "ours", "theirs"]
     rust_program.say(root, "shared", "theirs again")
     store.append("shared", UserMessage("ours again"))
-    assert sorted(_said(store)) == ["first", "ours", "ours again", "theirs", "theirs again"]
+    assert sorted(user_words(store, "shared")) == ["first", "ours", "ours again", "theirs", "theirs again"]
 
 
 def test_a_rewrite_of_history_is_refused_when_the_other_program_wrote_meanwhile(
@@ -73,7 +68,7 @@ def test_a_rewrite_of_history_is_refused_when_the_other_program_wrote_meanwhile(
     rust_program.say(root, "shared", "theirs")
     with pytest.raises(SessionConflict):
         store.save_session(shared)
-    assert _said(store) == ["first", "theirs"]
+    assert user_words(store, "shared") == ["first", "theirs"]
 
 
 def _ours(store: StateStore, session: Session) -> dict[str, Callable[[], object]]:
@@ -109,7 +104,7 @@ def test_a_message_that_came_in_between_our_look_and_our_rename_is_merged(
     write()
     monkeypatch.undo()
     assert not waiting
-    assert sorted(_said(store)) == sorted(["first", "ours", *theirs])
+    assert sorted(user_words(store, "shared")) == sorted(["first", "ours", *theirs])
     seqs = [entry.seq for entry in store.timeline("shared")]
     assert seqs == sorted(set(seqs))
     assert os.listdir(root / ".statestore" / "tmp") == []
@@ -132,7 +127,7 @@ def test_a_session_that_the_other_program_created_while_we_did_is_one_session(
     session = store.get_or_create_session("alice", "shared")
     monkeypatch.undo()
     assert session.created_text == theirs["created_at"]
-    assert _said(store) == ["theirs"]
+    assert user_words(store, "shared") == ["theirs"]
 
 
 def test_a_session_that_the_other_program_deleted_while_we_wrote_is_not_brought_back(
@@ -279,7 +274,7 @@ def test_both_write_at_once_and_our_words_that_it_saw_are_all_there(root: Path, 
         store.append("shared", UserMessage(f"ours {turn}"))
         rust_program.say(root, "shared", f"theirs {turn}")
     expected = [f"{who} {turn}" for turn in range(30) for who in ("ours", "theirs")]
-    assert _said(store) == expected
+    assert user_words(store, "shared") == expected
     found = json.loads(rust_program.session_path(root, "shared").read_bytes())
     assert [message["content"] for message in found["user_messages"]] == expected
 

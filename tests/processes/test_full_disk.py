@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import errno
-import os
 import resource
 import shutil
 import signal
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import deeds
@@ -18,6 +16,7 @@ from contents import leftovers, snapshot
 from deeds import Deed
 
 from children import forked
+from disks import fill
 from statestore import Session, StateStore, StoreUnavailable, UserMessage
 
 BIG = "x" * 300_000
@@ -88,35 +87,9 @@ def test_a_limit_on_the_size_of_files_is_an_error_and_costs_nothing(way: str, ro
     assert not ended.error, ended.error
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path | None]:
-    """A disk of four megabytes, where one may be mounted."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=4m,mode=755", "tmpfs", str(place)]
-    is_mounted = shutil.which("mount") is not None and _succeeds(command)
-    yield place if is_mounted else None
-    if is_mounted:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
-def _succeeds(command: list[str]) -> bool:
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-def _fill(disk: Path, leave: int) -> Path:
-    filler = disk / "filler"
-    with open(filler, "wb") as file:
-        free = os.statvfs(disk)
-        file.write(b"\0" * (free.f_bavail * free.f_bsize - leave))
-    return filler
-
-
 @pytest.mark.parametrize("room", [0, 100_000], ids=["no room at all", "some room"])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_full_disk_is_an_error_and_costs_nothing(way: str, room: int, small_disk: Path | None) -> None:
-    if small_disk is None:
-        return  # nothing can be mounted here; the limit on file sizes above stands for it
+def test_a_full_disk_is_an_error_and_costs_nothing(way: str, room: int, small_disk: Path) -> None:
     root = small_disk / "state"
     with StateStore.open(root) as store:
         deeds.furnish(store)
@@ -125,18 +98,16 @@ def test_a_full_disk_is_an_error_and_costs_nothing(way: str, room: int, small_di
             store.save_markdown("notes", f"stripe-{stripe}", "x")
         _writes(store)["a save"]()
         store.rewind_session("first", to=3)
-    filler = _fill(small_disk, room)
+    filler = fill(small_disk, room)
     _check_refused_then_works(root, way, filler.unlink, {errno.ENOSPC})
 
 
-def test_on_a_full_disk_one_can_read_list_and_delete(small_disk: Path | None) -> None:
-    if small_disk is None:
-        return
+def test_on_a_full_disk_one_can_read_list_and_delete(small_disk: Path) -> None:
     root = small_disk / "state"
     with StateStore.open(root) as store:
         deeds.furnish(store)
         state = deeds.seen(store)
-    _fill(small_disk, 0)
+    fill(small_disk, 0)
     with StateStore.open(root) as store:
         assert deeds.seen(store) == state
         assert store.check() == []
@@ -145,15 +116,13 @@ def test_on_a_full_disk_one_can_read_list_and_delete(small_disk: Path | None) ->
         assert not store.session_exists("doomed")
 
 
-def test_a_batch_into_a_new_category_on_a_full_disk_happens_not_at_all(small_disk: Path | None) -> None:
-    if small_disk is None:
-        return
+def test_a_batch_into_a_new_category_on_a_full_disk_happens_not_at_all(small_disk: Path) -> None:
     root = small_disk / "state"
     with StateStore.open(root) as store:
         deeds.furnish(store)
         state = deeds.seen(store)
         for pages in range(24):
-            filler = _fill(small_disk, pages * 4096)
+            filler = fill(small_disk, pages * 4096)
             try:
                 with store.batch() as batch:
                     batch.save_markdown("notes", "replaced", "new")

@@ -17,6 +17,7 @@ from contents import leftovers, snapshot
 from children import forked
 from statestore import AgentResponse, CorruptSession, Session, StateStore, StoreUnavailable
 from statestore.records import decode_body
+from words import user_words
 
 
 def _batch(store: StateStore) -> Callable[[], object]:
@@ -78,22 +79,16 @@ def dead_batches(graves: list[Path], tmp_path: Path) -> list[Path]:
     return [Path(shutil.copytree(grave, tmp_path / grave.name)) for grave in graves]
 
 
-def _said(store: StateStore, session_id: str) -> list[str]:
-    session = store.load_session(session_id)
-    assert session is not None
-    return [message.content for message in session.user_messages]
-
-
 def test_another_programs_message_and_our_batch_are_both_there_once(dead_batches: list[Path]) -> None:
     for dead in dead_batches:
         rust_program.say(dead, "first", "theirs")
         with StateStore.open(dead) as store:
             session = store.load_session("first")
             assert session is not None
-            assert sorted(_said(store, "first")) == ["first: question", "ours", "theirs"]
+            assert sorted(user_words(store, "first")) == ["first: question", "ours", "theirs"]
             assert [event.data for event in session.events] == [{"name": "first"}, {"z": 1, "a": 2}]
             assert session.metadata == {"colour": "blue"}
-            assert _said(store, "new") == ["hello"]
+            assert user_words(store, "new") == ["hello"]
             assert [store.load_markdown("notes", name) for name in ("replaced", "new")] == ["ours", "ours"]
             assert leftovers(dead) == []
             assert store.check() == []
@@ -104,7 +99,7 @@ def test_another_programs_later_word_on_a_document_stays(dead_batches: list[Path
         rust_program.write(dead / "notes" / "replaced.md", b"theirs")
         with StateStore.open(dead) as store:
             assert store.load_markdown("notes", "replaced") == "theirs"
-            assert _said(store, "first") == ["first: question", "ours"]
+            assert user_words(store, "first") == ["first: question", "ours"]
             assert leftovers(dead) == []
 
 
@@ -150,7 +145,7 @@ def test_what_the_other_program_added_after_our_rewrite_of_history_stays(tmp_pat
     for dead in _left_by_the_dead(tmp_path, prepared):
         rust_program.say(dead, "first", "theirs")
         with StateStore.open(dead) as store:
-            assert _said(store, "first") == ["first: question", "theirs"]
+            assert user_words(store, "first") == ["first: question", "theirs"]
 
 
 def test_a_new_file_that_was_deleted_meanwhile_does_not_stop_the_store(dead_batches: list[Path]) -> None:
@@ -158,7 +153,7 @@ def test_a_new_file_that_was_deleted_meanwhile_does_not_stop_the_store(dead_batc
         for name in ("notes/new.md", "sessions/new.json"):
             (dead / name).unlink(missing_ok=True)
         with StateStore.open(dead) as store:
-            assert _said(store, "first") == ["first: question", "ours"]
+            assert user_words(store, "first") == ["first: question", "ours"]
             assert store.load_markdown("notes", "replaced") == "ours"
             assert leftovers(dead) == []
 
@@ -168,7 +163,7 @@ def test_a_file_that_was_put_back_as_it_was_does_not_stop_the_store(dead_batches
         rust_program.write(dead / "notes" / "replaced.md", b"old")
         with StateStore.open(dead) as store:
             assert store.load_markdown("notes", "replaced") in ("old", "ours")
-            assert _said(store, "first") == ["first: question", "ours"]
+            assert user_words(store, "first") == ["first: question", "ours"]
             assert leftovers(dead) == []
 
 
@@ -177,7 +172,7 @@ def test_a_session_that_was_damaged_meanwhile_does_not_stop_the_others(damage: b
     for dead in dead_batches[::3]:
         rust_program.write(dead / "sessions" / "first.json", damage)
         with StateStore.open(dead) as store:
-            assert _said(store, "second") == ["second: question"]
+            assert user_words(store, "second") == ["second: question"]
             assert store.load_markdown("notes", "replaced") == "ours"
             with pytest.raises(CorruptSession, match=r"first\.json"):
                 store.load_session("first")
@@ -216,6 +211,6 @@ def test_a_store_opened_for_reading_before_anybody_wrote_there_does_not_show_hal
             with pytest.raises(StoreUnavailable, match="open it once for writing"):
                 act()
         with StateStore.open(root) as writer:
-            assert _said(writer, "new") == ["hello"]
-        assert _said(reader, "new") == ["hello"]
+            assert user_words(writer, "new") == ["hello"]
+        assert user_words(reader, "new") == ["hello"]
         assert reader.load_markdown("notes", "new") == "ours"

@@ -137,7 +137,7 @@ def _some(combinations: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 def _become_bob(session: Session) -> None:
     """What an update might try: Python lets it, and the store must not."""
-    session._user_id = "bob"  # type: ignore[misc]
+    session._user_id = "bob"
     session.set_metadata("title", "by alice")
 
 

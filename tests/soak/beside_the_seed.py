@@ -76,7 +76,7 @@ def write_as_the_seed(root: str, writer: str, seed: int) -> Puts:
         replace(temporary, path)
         puts[temporary.name] = Put(False, content, read, 0, time.monotonic_ns())
 
-    os.replace = replace_and_note  # type: ignore[assignment]
+    os.replace = replace_and_note
     for turn in range(TURNS):
         session_id = chance.choice(SESSIONS)
         session = rust_program.load(Path(root), session_id)
@@ -119,7 +119,7 @@ def write_as_we_do(root: str, writer: str, seed: int) -> tuple[Puts, list[str]]:
         look = looked.get(name, 0)
         puts[temporary] = Put(True, content, (), look if look > since else 0, ended)
 
-    os.rename, os.stat, os.utime = rename_and_note, stat_and_note, utime_and_note  # type: ignore[assignment]
+    os.rename, os.stat, os.utime = rename_and_note, stat_and_note, utime_and_note
     acknowledged: list[str] = []
     with StateStore.open(root) as store:
         for turn in range(TURNS):

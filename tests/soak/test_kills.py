@@ -37,7 +37,7 @@ def test_whoever_dies_while_a_store_is_made_leaves_nothing_that_does_not_belong_
         place = tmp_path / str(nth)
         place.mkdir()
         path = place / ("state.db" if engine == "sqlite" else "state")
-        ended = forked(lambda _, nth=nth, path=path: _die_in_opening(path, nth))  # type: ignore[misc]
+        ended = forked(lambda _, nth=nth, path=path: _die_in_opening(path, nth))
         assert not ended.error, ended.error
         with StateStore.open(path, durability="relaxed") as store:
             store.get_or_create_session("alice", "one")

@@ -77,7 +77,7 @@ class Unhashable:
     def _refuse(self, *_: object) -> NoReturn:
         raise Evil("no")
 
-    __eq__ = __repr__ = __str__ = __bool__ = __len__ = __iter__ = _refuse  # type: ignore[assignment]
+    __eq__ = __repr__ = __str__ = __bool__ = __len__ = __iter__ = _refuse
     __hash__ = None  # type: ignore[assignment]
 
 

@@ -116,7 +116,7 @@ def _damage_key(chance: Random, target: str) -> object:
             fields: Any = client.hgetall(key)
             field = chance.choice([*fields])
             value = _odd(chance, fields[field])
-            client.hset(key, field, value)  # type: ignore[arg-type]
+            client.hset(key, field, value)
             return key, field, value
         client.delete(key)
         if chance.random() < 0.5:

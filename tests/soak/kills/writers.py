@@ -38,8 +38,8 @@ class Manner:
 
     def _settle(self) -> None:
         if self.is_log_short:  # in a process that will not live long
-            upkeep.PAGES_BETWEEN_CHECKPOINTS = 10  # type: ignore[misc]
-            upkeep.COMMITS_BETWEEN_CHECKPOINTS = 1  # type: ignore[misc]
+            upkeep.PAGES_BETWEEN_CHECKPOINTS = 10
+            upkeep.COMMITS_BETWEEN_CHECKPOINTS = 1
 
 
 class Writer(Child):

@@ -18,6 +18,7 @@ from soak.load.watchers import Seen, watch_all
 from soak.load.workers import COUNTER, END, SURE, Known, Worker
 from soak.proof import Proof, Round
 from statestore import Session, StateStore
+from words import user_words
 
 T = TypeVar("T")
 
@@ -116,21 +117,15 @@ def _go_over(ground: Ground, known: dict[str, Known], seen: Seen) -> None:
             assert there <= own.sessions.keys(), "a session that was deleted is there"
             assert set(list(own.sessions)[-SURE:]) <= there, "a session that nobody pruned is gone"
             for session_id in there:
-                assert _said(store, session_id) == own.sessions[session_id]
+                assert user_words(store, session_id) == own.sessions[session_id]
             for session_id, words in own.ledgers.items():
-                assert _said(store, session_id) == words
+                assert user_words(store, session_id) == words
                 assert seen.last.get(session_id, 0) == len(words), f"{session_id} was not watched to its end"
         counter = store.load_session(COUNTER)
         assert counter is not None
         counted, told = counter.get_metadata("count") or 0, sum(own.counted for own in known.values())
         assert counted == told, f"the counter is at {counted}, and {told} were told that they counted"
         assert store.check() == []
-
-
-def _said(store: StateStore, session_id: str) -> list[str]:
-    session = store.load_session(session_id)
-    assert session is not None, f"{session_id} is gone"
-    return [message.content for message in session.user_messages]
 
 
 def _judge(known: Sequence[Known], seen: Seen, seconds: float) -> None:

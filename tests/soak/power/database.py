@@ -193,11 +193,11 @@ def _difference(found: View, possible: tuple[View, ...]) -> str:
 def often_written_back() -> Iterator[None]:
     """While this lasts, a log is written back when it is still short."""
     pages, commits = upkeep_module.PAGES_BETWEEN_CHECKPOINTS, upkeep_module.COMMITS_BETWEEN_CHECKPOINTS
-    upkeep_module.PAGES_BETWEEN_CHECKPOINTS, upkeep_module.COMMITS_BETWEEN_CHECKPOINTS = 15, 1  # type: ignore[misc]
+    upkeep_module.PAGES_BETWEEN_CHECKPOINTS, upkeep_module.COMMITS_BETWEEN_CHECKPOINTS = 15, 1
     try:
         yield
     finally:
-        upkeep_module.PAGES_BETWEEN_CHECKPOINTS, upkeep_module.COMMITS_BETWEEN_CHECKPOINTS = pages, commits  # type: ignore[misc]
+        upkeep_module.PAGES_BETWEEN_CHECKPOINTS, upkeep_module.COMMITS_BETWEEN_CHECKPOINTS = pages, commits
 
 
 def tell(story: Story, chance: random.Random, *, steps: int) -> None:

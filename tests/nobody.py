@@ -15,15 +15,14 @@ LOADED = (files, sqlite)
 """Before privileges are dropped: who has none may not be able to read where Python lives."""
 
 
-def as_nobody(work: Callable[[], None], place: Path) -> None:
-    """Run something in a child without privileges that owns everything below a place; its error is the test's."""
+def as_nobody(work: Callable[[], None], place: Path, *, is_owner: bool = True) -> None:
+    """Run something in a child without privileges that reaches a place, and owns all below it; its error is ours."""
     if os.geteuid() == 0:
         for parent in [place, *place.parents][:-1]:
             if not os.stat(parent).st_mode & 0o001:
                 os.chmod(parent, 0o755)
-        for directory, names, files in os.walk(place):
-            for name in (".", *names, *files):
-                os.chown(os.path.join(directory, name), NOBODY, NOBODY, follow_symlinks=False)
+        if is_owner:
+            _give_away(place)
 
     def drop_then_work(_: Tell) -> None:
         if os.geteuid() == 0:
@@ -33,6 +32,12 @@ def as_nobody(work: Callable[[], None], place: Path) -> None:
         work()
 
     in_child(drop_then_work)
+
+
+def _give_away(place: Path) -> None:
+    for directory, names, others in os.walk(place):
+        for name in (".", *names, *others):
+            os.chown(os.path.join(directory, name), NOBODY, NOBODY, follow_symlinks=False)
 
 
 @contextmanager
