@@ -19,7 +19,7 @@ from statestore import (
     StateStore,
     StateStoreError,
     StoreClosed,
-    StoreUnavailable,
+    StoreNotFound,
 )
 
 
@@ -244,10 +244,10 @@ def test_read_only_means_read_only_on_every_engine(face: Face) -> None:
 
 
 def test_a_store_that_is_not_there_is_not_made_unless_asked(face: Face, directory: Any) -> None:
-    with pytest.raises(StoreUnavailable, match="create=True"):
+    with pytest.raises(StoreNotFound, match="create=False makes none"):
         face.open(directory, create=False)
     assert not directory.exists()
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(StoreNotFound):
         face.open(directory, read_only=True)
     assert not directory.exists()
 
