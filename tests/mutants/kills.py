@@ -54,7 +54,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="engines/sqlite/writing.py",
         old="                if record.key is not None:\n",
         new="                if record.key is not None and not record.key:\n",
-        noticed_by=f"{_KILLS}[sqlite]",
+        noticed_by="conformance/test_sqlite.py::TestSqliteEngine::test_keys_survive_reopening",
     ),
     Mutant(
         breaks="a new database is made under another name",
