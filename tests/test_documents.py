@@ -12,6 +12,7 @@ from statestore import (
     CorruptDocument,
     DocumentConflict,
     DocumentInfo,
+    InvalidCursor,
     InvalidName,
     InvalidValue,
     ReadOnlyStore,
@@ -173,6 +174,27 @@ def test_documents_are_listed_with_kind_and_size(store: StateStore) -> None:
         DocumentInfo("notes", "b", "md", 4),
     ]
     assert store.delete_category("notes") == 3
+
+
+@pytest.mark.parametrize("category", ["notes", "sessions"])
+def test_a_category_is_paged_by_cursor(store: StateStore, category: str) -> None:
+    for name in ("a", "a.md", "b", "c"):
+        if category == "sessions":
+            store.save_session(Session("alice", name))
+        else:
+            store.save_markdown(category, name, name)
+            store.save_json(category, name, name)
+    everything = store.list_documents(category)
+    paged = page = store.list_documents(category, limit=3)
+    while page := store.list_documents(category, limit=3, after=page[-1].cursor):
+        paged = paged + page
+    assert paged == everything
+    assert store.list_documents(category, limit=0) == []
+    for cursor in ("", "a", ".md", "a.txt", 7):
+        with pytest.raises(InvalidCursor, match="is not a cursor"):
+            store.list_documents(category, after=cursor)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InvalidValue, match="limit is a whole number"):
+        store.list_documents(category, limit=-1)
 
 
 def test_sessions_are_a_category_to_readers(store: StateStore) -> None:

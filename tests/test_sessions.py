@@ -534,6 +534,16 @@ def test_the_timeline_is_paged_backwards(store: StateStore, session: Session) ->
         store.timeline("absent")
 
 
+def test_the_timeline_tells_what_came_since(store: StateStore, session: Session) -> None:
+    seen = store.timeline("s")[-1].seq
+    assert store.timeline("s", after=seen) == []
+    store.append("s", AgentResponse("C"), UserMessage("d"))
+    assert [getattr(entry.record, "content", "") for entry in store.timeline("s", after=seen)] == ["C", "d"]
+    assert [entry.seq for entry in store.timeline("s", after=1, before=5, limit=2)] == [3, 4]
+    with pytest.raises(InvalidValue, match="after is a whole number"):
+        store.timeline("s", after=-1)
+
+
 # -- a part of a long session -------------------------------------------------------------------------------------
 
 

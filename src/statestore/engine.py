@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from statestore.errors import StateStoreError
 from statestore.stored import (
-    OPTIONAL_FIELDS,
     Cursor,
     Document,
     DocumentInfo,
@@ -92,7 +91,6 @@ class NewSession(Struct, frozen=True, gc=False):
     """Sequence numbers below this one are taken: a copy goes on where its original stood."""
 
 
-SESSION_FIELDS: Final = OPTIONAL_FIELDS
 LABELS: Final = ("title", "project", "projects", "opening")
 """What listings show besides: what the metadata keys ``title``, ``project_id`` and ``project_ids`` tell, and how the
 first message begins. A summary's title is the first of ``title`` and ``opening`` that is set, its project the first of
@@ -116,7 +114,7 @@ class ChangeSession(Struct, frozen=True, gc=False):
     """Drop all records with a higher number."""
     append: tuple[NewRecord, ...] = ()
     set_fields: dict[str, str | None] = {}
-    """Any of `SESSION_FIELDS` and `LABELS`; ``None`` unsets."""
+    """Any of `OPTIONAL_FIELDS` and `LABELS`; ``None`` unsets."""
     set_metadata: dict[str, bytes] = {}
     """Metadata keys and their JSON text; a new key goes last."""
     unset_metadata: tuple[str, ...] = ()

@@ -299,6 +299,11 @@ class DocumentInfo(Struct, frozen=True):
     kind: DocumentKind
     size: int
 
+    @property
+    def cursor(self) -> str:
+        """Where it is in the listing of its category, for ``after=``."""
+        return f"{self.name}.{self.kind}"
+
 
 class Problem(Struct, frozen=True):
     """Something that ``check()`` found: where, what is wrong, and what to do about it."""

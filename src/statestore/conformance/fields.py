@@ -5,7 +5,8 @@ from __future__ import annotations
 from statestore.conformance.bench import Bench
 from statestore.conformance.changes import created, moment, session_of, user
 from statestore.conformance.contract import Contract, case
-from statestore.engine import SESSION_FIELDS, ChangeSession, SessionQuery
+from statestore.engine import ChangeSession, SessionQuery
+from statestore.stored import OPTIONAL_FIELDS
 
 
 class FieldCases(Contract):
@@ -15,7 +16,7 @@ class FieldCases(Contract):
     async def test_fields_are_set_one_by_one(self, bench: Bench) -> None:
         """A change sets the fields that it names, None unsets, and the others stay; listings show the same."""
         await bench.commit(created("s"))
-        expected: dict[str, str | None] = dict.fromkeys(SESSION_FIELDS)
+        expected: dict[str, str | None] = dict.fromkeys(OPTIONAL_FIELDS)
         changes: list[dict[str, str | None]] = [
             {"active_seed_id": "seed"},
             {"active_persona_id": "persona", "project_id": "project"},
@@ -28,12 +29,12 @@ class FieldCases(Contract):
             await bench.commit(ChangeSession("s", moment(1), set_fields=change))
             expected |= change
             stored = await session_of(bench.engine, "s")
-            assert {name: getattr(stored.fields, name) for name in SESSION_FIELDS} == expected
+            assert {name: getattr(stored.fields, name) for name in OPTIONAL_FIELDS} == expected
             (summary,) = await bench.engine.list_sessions(SessionQuery())
-            assert {name: getattr(summary, name) for name in SESSION_FIELDS} == expected
+            assert {name: getattr(summary, name) for name in OPTIONAL_FIELDS} == expected
         await bench.reopen()
         stored = await session_of(bench.engine, "s")
-        assert {name: getattr(stored.fields, name) for name in SESSION_FIELDS} == expected
+        assert {name: getattr(stored.fields, name) for name in OPTIONAL_FIELDS} == expected
 
     @case
     async def test_metadata_keep_their_order_and_text(self, bench: Bench) -> None:

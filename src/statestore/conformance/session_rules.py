@@ -11,8 +11,8 @@ from hypothesis.stateful import initialize, precondition, rule
 from statestore.conformance.changes import ALICE, BOB
 from statestore.conformance.double import Double
 from statestore.conformance.trial import Trial, new_record, told_of
-from statestore.engine import SESSION_FIELDS
 from statestore.session import Session
+from statestore.stored import OPTIONAL_FIELDS
 
 ids: Final = st.sampled_from(["s1", "s1", "s1", "s2", "é 3"])
 fates: Final = st.sampled_from(["", "", "", "crash"])
@@ -102,7 +102,7 @@ class SessionRules(Trial):
             self.run(self._save(session, double))
 
     @precondition(lambda self: self.held)
-    @rule(slot=slots, name=st.sampled_from(SESSION_FIELDS), value=st.sampled_from([None, "a", "b"]))
+    @rule(slot=slots, name=st.sampled_from(OPTIONAL_FIELDS), value=st.sampled_from([None, "a", "b"]))
     def set_field(self, slot: int, name: str, value: str | None) -> None:
         """Set or unset a field of an object."""
         session, double = self._pick(slot)

@@ -18,11 +18,11 @@ from statestore.conformance.contract import Contract
 from statestore.conformance.double import Double
 from statestore.conformance.faces import FaceName, face_named
 from statestore.conformance.oracle import Kept, Oracle, Refused, Told, instant, is_same
-from statestore.engine import SESSION_FIELDS, DocumentQuery, SessionQuery
+from statestore.engine import DocumentQuery, SessionQuery
 from statestore.errors import SessionConflict, SessionNotFound, StateStoreError, WrongUser
 from statestore.records import AgentResponse, Event, Record, UserMessage
 from statestore.session import Session
-from statestore.stored import SessionSummary, StoredNotice
+from statestore.stored import OPTIONAL_FIELDS, SessionSummary, StoredNotice
 
 T = TypeVar("T")
 ERRORS: Final = {"missing": SessionNotFound, "conflict": SessionConflict, "wrong user": WrongUser}
@@ -131,7 +131,7 @@ class Trial(RuleBasedStateMachine):
             assert is_same(json.loads(stored.metadata), kept.metadata), "the same JSON in the same order"
             moments = (stored.fields.user_id, stored.fields.created, stored.fields.updated)
             assert moments == (kept.user_id, kept.created, kept.updated)
-            assert {name: getattr(stored.fields, name) for name in SESSION_FIELDS} == kept.fields
+            assert {name: getattr(stored.fields, name) for name in OPTIONAL_FIELDS} == kept.fields
             assert str(stored.version) == kept.version, f"the version of {kept.id} changed by itself"
         self.assert_lists(await engine.list_sessions(SessionQuery()), self.oracle.listed())
         infos = await engine.list_documents(DocumentQuery(CATEGORY))

@@ -6,7 +6,6 @@ import threading
 from itertools import count
 
 from statestore.engine import (
-    SESSION_FIELDS,
     AtomicScope,
     Batch,
     Change,
@@ -32,6 +31,7 @@ from statestore.jsontext import changed_members
 from statestore.labels import project_of, title_of
 from statestore.records import AGENT, USER
 from statestore.stored import (
+    OPTIONAL_FIELDS,
     Document,
     DocumentInfo,
     DocumentKind,
@@ -131,7 +131,7 @@ class _Session:
         )
 
     def stored(self, records: list[StoredRecord]) -> StoredSession:
-        fields = {name: self.fields.get(name) for name in SESSION_FIELDS}
+        fields = {name: self.fields.get(name) for name in OPTIONAL_FIELDS}
         return StoredSession(
             id=self.id,
             fields=SessionFields(self.new.user_id, self.new.created, self.updated, **fields),

@@ -14,12 +14,12 @@ from statestore.engine import (
     Requires,
     SessionQuery,
 )
-from statestore.errors import InvalidName, InvalidValue
+from statestore.errors import InvalidCursor, InvalidName, InvalidValue
 from statestore.jsontext import check_text, json_text, pretty
 from statestore.names import SESSIONS, TRASH, check_category, check_name
 from statestore.store.committing import Committing
-from statestore.store.reading import understanding
-from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo, DocumentKind
+from statestore.store.reading import check_count, understanding
+from statestore.stored import DOCUMENT_KINDS, Cursor, Document, DocumentInfo, DocumentKind
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -80,13 +80,17 @@ class AsyncDocuments(Committing):
         """The names in a category, sorted, each once."""
         return sorted({info.name for info in await self.list_documents(category)})
 
-    async def list_documents(self, category: str) -> list[DocumentInfo]:
-        """What a category holds, with kinds and sizes, by name."""
-        category = check_category(category)
+    async def list_documents(
+        self, category: str, *, limit: int | None = None, after: str | None = None
+    ) -> list[DocumentInfo]:
+        """What a category holds, with kinds and sizes, by name; ``after=info.cursor`` goes on where a page ended."""
+        category, limit = check_category(category), check_count("limit", limit)
+        place = None if after is None else _place_at(after)
         if category == SESSIONS:
-            summaries = await self._engine.list_sessions(SessionQuery(order="id"))
+            query = SessionQuery(order="id", limit=limit, after=Cursor(0, place[0]) if place else None)
+            summaries = await self._engine.list_sessions(query)
             return [DocumentInfo(SESSIONS, summary.id, "json", summary.size) for summary in summaries]
-        return await self._engine.list_documents(DocumentQuery(category))
+        return await self._engine.list_documents(DocumentQuery(category, place, limit))
 
     async def list_categories(self, prefix: str = "") -> list[str]:
         """The categories that hold documents; with a prefix, that one and those below it."""
@@ -160,6 +164,14 @@ def _check_place(category: str, name: str) -> tuple[str, str]:
     if category == SESSIONS:
         raise InvalidName("the category 'sessions' holds sessions: use save_session, append or delete_session")
     return category, name
+
+
+def _place_at(cursor: object) -> tuple[str, DocumentKind]:
+    """The name and the kind of the document that a cursor is of."""
+    name, _, kind = cursor.rpartition(".") if isinstance(cursor, str) else ("", "", "")
+    if not name or kind not in DOCUMENT_KINDS:
+        raise InvalidCursor(f"{str(cursor)[:60]!r} is not a cursor: pass the .cursor of what list_documents gave")
+    return name, kind
 
 
 def _at(version: str | None) -> Requires:

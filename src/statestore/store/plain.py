@@ -102,8 +102,10 @@ class Sessions:
             )
         )
 
-    def timeline(self, session_id: str, *, before: int | None = None, limit: int | None = None) -> list[TimelineEntry]:
-        return step(self._sessions.timeline(session_id, before=before, limit=limit))
+    def timeline(
+        self, session_id: str, *, after: int | None = None, before: int | None = None, limit: int | None = None
+    ) -> list[TimelineEntry]:
+        return step(self._sessions.timeline(session_id, after=after, before=before, limit=limit))
 
     def timeline_as(
         self,
@@ -293,8 +295,10 @@ class StateStore(Sessions):
     def list_category(self, category: str) -> list[str]:
         return step(self._store.list_category(category))
 
-    def list_documents(self, category: str) -> list[DocumentInfo]:
-        return step(self._store.list_documents(category))
+    def list_documents(
+        self, category: str, *, limit: int | None = None, after: str | None = None
+    ) -> list[DocumentInfo]:
+        return step(self._store.list_documents(category, limit=limit, after=after))
 
     def list_categories(self, prefix: str = "") -> list[str]:
         return step(self._store.list_categories(prefix))

@@ -79,12 +79,13 @@ class SessionReader(Committing):
         return 0 if query is None else await self._engine.count_sessions(query)
 
     async def timeline(
-        self, session_id: str, *, before: int | None = None, limit: int | None = None
+        self, session_id: str, *, after: int | None = None, before: int | None = None, limit: int | None = None
     ) -> list[TimelineEntry]:
-        """The newest ``limit`` records numbered below ``before``, in order: page backwards by ``entries[0].seq``."""
-        stored = await self._read(session_id, before=check_count("before", before), last=check_count("limit", limit))
-        if stored is None:
-            raise not_found(session_id)
+        """The newest ``limit`` records numbered above ``after`` and below ``before``, in order.
+
+        ``before=entries[0].seq`` pages backwards; ``after=entries[-1].seq`` gives what came since.
+        """
+        stored = await self._read_part(session_id, after, before, limit)
         with understanding(stored.id):
             return entries_of(stored.records)
 
@@ -103,14 +104,7 @@ class SessionReader(Committing):
         fields it wants is the fastest way to read many. A record that is not of that type is left out, and a warning
         names it: it hides no other one.
         """
-        stored = await self._read(
-            session_id,
-            after=check_count("after", after),
-            before=check_count("before", before),
-            last=check_count("limit", limit),
-        )
-        if stored is None:
-            raise not_found(session_id)
+        stored = await self._read_part(session_id, after, before, limit)
         try:
             return decoded_as(stored.records, type)
         except (msgspec.DecodeError, ValueError, RecursionError):
@@ -135,6 +129,20 @@ class SessionReader(Committing):
             except (msgspec.DecodeError, ValueError, RecursionError, CorruptSession) as error:
                 log().warning("session %s: record %d cannot be read, and is left out: %s", stored.id, seq, error)
         return found
+
+    async def _read_part(
+        self, session_id: str, after: int | None, before: int | None, limit: int | None
+    ) -> StoredSession:
+        """A session with the records that were asked for."""
+        stored = await self._read(
+            session_id,
+            after=check_count("after", after),
+            before=check_count("before", before),
+            last=check_count("limit", limit),
+        )
+        if stored is None:
+            raise not_found(session_id)
+        return stored
 
     async def _read(
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import UNSET, Raw
 
-from statestore.engine import SESSION_FIELDS, ChangeSession, NewRecord
+from statestore.engine import ChangeSession, NewRecord
 from statestore.engines.files.kept_notes import with_notes_of
 from statestore.errors import InvalidValue, NotSupported
 from statestore.jsontext import changed_members, joined_array, joined_members, members, pretty
@@ -20,7 +20,7 @@ from statestore.seedform.notes import LETTERS, NOTED, Notes, are_cut, known_keys
 from statestore.seedform.pieces import Edit, in_text_order
 from statestore.seedform.render import notes_for, session_json
 from statestore.seedform.text import SessionText
-from statestore.stored import Numbering, Records, SessionFields, StoredRecord, StoredSession
+from statestore.stored import OPTIONAL_FIELDS, Numbering, Records, SessionFields, StoredRecord, StoredSession
 from statestore.timestamps import moment_of, nanoseconds
 
 _encode = msgspec.json.Encoder().encode
@@ -48,7 +48,7 @@ def created(change: ChangeSession) -> tuple[SessionText, tuple[int, ...]]:
                 keys[record.key] = seq
         seqs.append(seq)
     _check_number(next_seq - 1, change.id)
-    fields = {k: v for k, v in change.set_fields.items() if k in SESSION_FIELDS}
+    fields = {k: v for k, v in change.set_fields.items() if k in OPTIONAL_FIELDS}
     stored = StoredSession(
         id=change.id,
         fields=SessionFields(new.user_id, new.created, change.updated, **fields),
@@ -85,7 +85,7 @@ def changed(old: SessionText, change: ChangeSession) -> tuple[SessionText, tuple
     fields = {
         name: value
         for name, value in change.set_fields.items()
-        if name in SESSION_FIELDS and value != getattr(old.fields, name)
+        if name in OPTIONAL_FIELDS and value != getattr(old.fields, name)
     }
     for name in [name for name, value in fields.items() if value is None or name not in old.spans]:
         old = _with_line_changed(old, name, fields.pop(name))  # one by one, because such edits touch each other

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
-from statestore.engine import LABELS, SESSION_FIELDS
+from statestore.engine import LABELS
 from statestore.engines.inspecting import KEPT, Counted, Row, faults_of_column, faults_of_document, faults_of_row, told
 from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.persisting import Attempt
 from statestore.engines.postgres.reading import text_of
 from statestore.engines.postgres.statements import SQL
 from statestore.engines.postgres.transactions import ONE_STATE, transaction
-from statestore.stored import Problem
+from statestore.stored import OPTIONAL_FIELDS, Problem
 
 
 async def check_everything(connection: Connection, attempt: Attempt) -> list[Problem]:
@@ -50,7 +50,7 @@ def _check_session(where: str, row: Sequence[Any], records: Sequence[Any]) -> It
 
 
 def _faults_of_labels(labels: Sequence[bytes | None]) -> Iterator[str]:
-    for column, label in zip((*SESSION_FIELDS, *LABELS), labels, strict=True):
+    for column, label in zip((*OPTIONAL_FIELDS, *LABELS), labels, strict=True):
         try:
             text_of(label)
         except UnicodeDecodeError as error:

@@ -18,7 +18,6 @@ import msgspec
 
 from statestore.engine import (
     LABELS,
-    SESSION_FIELDS,
     Batch,
     Change,
     ChangeSession,
@@ -38,10 +37,11 @@ from statestore.engines.versions import new_version
 from statestore.errors import CorruptSession, InvalidValue
 from statestore.jsontext import changed_members
 from statestore.records import column_of
+from statestore.stored import OPTIONAL_FIELDS
 
 _FIELD_UPDATES = {
     name: f"UPDATE sessions SET {name} = ? WHERE number = ?"  # noqa: S608 - our own names
-    for name in (*SESSION_FIELDS, *LABELS)
+    for name in (*OPTIONAL_FIELDS, *LABELS)
     if name != "opening"  # which is written with the header
 }
 
