@@ -53,7 +53,7 @@ def test_a_users_store_has_what_the_page_says() -> None:
 
 def test_what_a_batch_writes_is_on_the_page() -> None:
     methods = {as_written(name, member) for name, member in public(Batch).items() if name in public(StateStore)}
-    assert len(methods) == 7
+    assert len(methods) == 8
     assert methods - CODE == set()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from snapshots import visible
 from statestore import (
+    AgentResponse,
     DocumentConflict,
     InvalidName,
     InvalidValue,
@@ -15,6 +16,7 @@ from statestore import (
     SessionConflict,
     SessionNotFound,
     StateStore,
+    StoreClosed,
     UserMessage,
     WrongUser,
 )
@@ -63,6 +65,39 @@ def test_the_sessions_of_a_batch_know_that_they_are_stored(store: StateStore) ->
     session.user_messages.clear()
     store.save_session(session)
     assert store.timeline("s") == []
+
+
+def test_records_are_appended_in_a_batch_without_a_load(store: StateStore, other: StateStore) -> None:
+    store.save_session(Session("alice", "s"))
+    store.save_session(Session("alice", "t"))
+    for _ in range(2):
+        with store.batch() as batch:
+            batch.append("s", UserMessage("a"), AgentResponse("A"), keys=["k", None])
+            batch.append("t", UserMessage("x"))
+            batch.append("s", UserMessage("b"))
+            batch.append("s")
+            batch.save_json("orders", "1", {"open": True})
+            assert store.timeline("t", after=1) == [], "nothing is written before the block ends"
+    said = [(entry.seq, getattr(entry.record, "content", "")) for entry in other.timeline("s")]
+    assert said == [(1, "a"), (2, "A"), (3, "b"), (4, "A"), (5, "b")], "what has a key is there once"
+    assert len(other.timeline("t")) == 2
+    assert other.load_json("orders", "1") == {"open": True}
+
+
+def test_an_append_that_cannot_be_made_stops_the_batch(store: StateStore) -> None:
+    store.save_session(Session("alice", "s"))
+    with pytest.raises(SessionNotFound, match="absent"), store.batch() as batch:
+        batch.save_json("orders", "1", 1)
+        batch.append("s", UserMessage("a"))
+        batch.append("absent", UserMessage("a"))
+    assert store.list_categories() == []
+    assert store.timeline("s") == []
+    with pytest.raises(InvalidValue, match="a record is"), store.batch() as batch:
+        batch.append("s", "a text")  # pyright: ignore[reportArgumentType]
+    with store.batch() as batch:
+        pass
+    with pytest.raises(StoreClosed, match="this batch is over"):
+        batch.append("s", UserMessage("late"))
 
 
 def test_an_error_in_the_block_leaves_everything_as_it_was(store: StateStore) -> None:
@@ -141,6 +176,7 @@ def test_a_batch_names_each_item_once(store: StateStore) -> None:
         lambda batch: (batch.save_json("notes", "a", 1), batch.delete_file("notes", "a", kind="json")),
         lambda batch: (batch.save_json("notes", "a", 1), batch.delete_category("notes")),
         lambda batch: (batch.delete_session("s"), batch.delete_session("s")),
+        lambda batch: (batch.append("s", UserMessage("a")), batch.delete_session("s")),
     ):
         with pytest.raises(InvalidValue), store.batch() as batch:
             write(batch)

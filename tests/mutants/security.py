@@ -15,8 +15,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an append does not ask whose session it is",
         "store/writing.py",
-        "requires=Requires(present=True, owner=self._owner),",
-        "requires=Requires(present=True),",
+        "appending(session_id, records, keys, self._owner)",
+        "appending(session_id, records, keys)",
         f"{ATTACKS}[plain-memory]",
     ),
     Mutant(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from statestore.engine import Change, DeleteSession, Outcome
+from statestore.engine import Change, ChangeSession, DeleteSession, Outcome
 from statestore.errors import StoreClosed
 from statestore.host import step
 from statestore.names import check_session_id
+from statestore.records import Record
 from statestore.session import Session, ledger_of
 from statestore.store import documents
+from statestore.store.appending import appending, joined
 from statestore.store.saving import Draft
 from statestore.stored import DocumentKind
 
@@ -21,6 +23,8 @@ class Collected(Struct):
     """What a batch is to write."""
 
     changes: list[Change] = []
+    appends: dict[str, list[ChangeSession]] = {}
+    """By session: a batch may name each only once."""
     sessions: list[Session] = []
     is_over: bool = False
     """Whether it was written, or its block has ended."""
@@ -66,6 +70,13 @@ class Batch:
         if session not in self._content.sessions:
             self._content.sessions.append(session)
 
+    def append(self, session_id: str, *records: Record, keys: Sequence[str | None] | None = None) -> None:
+        """Add records to a session without loading it; with idempotency keys, one for each record."""
+        self._content.check_is_open()
+        change = appending(session_id, records, keys)
+        if records:
+            self._content.appends.setdefault(change.id, []).append(change)
+
     def delete_session(self, session_id: str) -> None:
         """Remove a session."""
         self._collect(DeleteSession(check_session_id(session_id)))
@@ -81,9 +92,10 @@ class Drafted:
     def __init__(self, content: Collected) -> None:
         drafts = [(session, Draft(session)) for session in content.sessions]
         self._drafts = [(session, draft) for session, draft in drafts if draft.change is not None]
-        self._first = len(content.changes)
+        self._first = len(content.changes) + len(content.appends)
         self.changes: list[Change] = [
             *content.changes,
+            *map(joined, content.appends.values()),
             *(draft.change for _, draft in self._drafts if draft.change is not None),
         ]
 

@@ -7,15 +7,14 @@ from typing import Final
 
 from statestore.engine import ChangeSession, DeleteSession, PreconditionFailed, Requires
 from statestore.errors import InvalidValue, SessionConflict, SessionNotFound, WrongUser
-from statestore.jsontext import check_label
 from statestore.names import check_session_id
-from statestore.records import AgentResponse, Event, Record, UserMessage
+from statestore.records import Record
 from statestore.session import Session, ledger_of
+from statestore.store.appending import appending
 from statestore.store.failures import explained, not_found
 from statestore.store.finding import note_if_found
 from statestore.store.reading import SessionReader, session_from, understanding
-from statestore.store.saving import Draft, new_record
-from statestore.timestamps import later_of, now_text
+from statestore.store.saving import Draft
 
 MAX_ATTEMPTS: Final = 1000
 """How often a read-modify-write is tried before somebody must be told that the session never holds still."""
@@ -99,26 +98,9 @@ class SessionWriter(SessionReader):
         ``keys`` are idempotency keys, one for each record: what has a key that the session knows already is
         acknowledged with its old number, and not stored twice.
         """
-        session_id = check_session_id(session_id)
+        change = appending(session_id, records, keys, self._owner)
         if not records:
             return []
-        if isinstance(keys, str):
-            raise InvalidValue("keys is a list with one key for each record, not a text")
-        if keys is not None and len(keys) != len(records):
-            raise InvalidValue(f"{len(records)} records but {len(keys)} keys: give one for each, or None in its place")
-        new = [
-            new_record(check_record(record), None if key is None else check_label(key, "a key", may_be_empty=False))
-            for record, key in zip(records, keys or [None] * len(records), strict=True)
-        ]
-        updated = now_text()
-        for record in records:
-            updated = later_of(updated, record.timestamp_text)
-        change = ChangeSession(
-            id=session_id,
-            updated=updated,
-            requires=Requires(present=True, owner=self._owner),
-            append=tuple(new),
-        )
         (outcome,) = await self._commit(change)
         return list(outcome.seqs)
 
@@ -188,10 +170,3 @@ class SessionWriter(SessionReader):
         birth = change.create.user_id if change.create is not None else self._owner
         if self._owner is not None and (change.requires.owner != self._owner or birth != self._owner):
             raise WrongUser(f"session {change.id} does not belong to {self._owner!r}")
-
-
-def check_record(record: object) -> Record:
-    """Refuse what is no record."""
-    if isinstance(record, (UserMessage, AgentResponse, Event)):
-        return record
-    raise InvalidValue(f"a record is a UserMessage, an AgentResponse or an Event, not {type(record).__name__}")

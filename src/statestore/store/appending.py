@@ -1,0 +1,50 @@
+"""The change that adds records to a session which nobody has loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from msgspec.structs import replace
+
+from statestore.engine import ChangeSession, Requires
+from statestore.errors import InvalidValue
+from statestore.jsontext import check_label
+from statestore.names import check_session_id
+from statestore.records import AgentResponse, Event, Record, UserMessage
+from statestore.store.saving import new_record
+from statestore.timestamps import later_of, now_text
+
+
+def appending(
+    session_id: str, records: Sequence[Record], keys: Sequence[str | None] | None, owner: str | None = None
+) -> ChangeSession:
+    """Add records to a session that is there, and is this owner's if one is named; with a key for each, or none."""
+    session_id = check_session_id(session_id)
+    if isinstance(keys, str):
+        raise InvalidValue("keys is a list with one key for each record, not a text")
+    if keys is not None and len(keys) != len(records):
+        raise InvalidValue(f"{len(records)} records but {len(keys)} keys: give one for each, or None in its place")
+    new = [
+        new_record(_checked(record), None if key is None else check_label(key, "a key", may_be_empty=False))
+        for record, key in zip(records, keys or [None] * len(records), strict=True)
+    ]
+    updated = now_text()
+    for record in records:
+        updated = later_of(updated, record.timestamp_text)
+    return ChangeSession(
+        id=session_id, updated=updated, requires=Requires(present=True, owner=owner), append=tuple(new)
+    )
+
+
+def joined(changes: Sequence[ChangeSession]) -> ChangeSession:
+    """Several that add records to one session, as one."""
+    updated = reduce(later_of, [change.updated for change in changes])
+    return replace(changes[0], updated=updated, append=tuple(record for change in changes for record in change.append))
+
+
+def _checked(record: object) -> Record:
+    """Refuse what is no record."""
+    if isinstance(record, (UserMessage, AgentResponse, Event)):
+        return record
+    raise InvalidValue(f"a record is a UserMessage, an AgentResponse or an Event, not {type(record).__name__}")
