@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 
 import pytest
@@ -116,6 +117,33 @@ def test_a_plain_store_from_a_url_serves_loops_too(sqlite_url: str) -> None:
     access.close()
     with pytest.raises(StoreClosed):
         access.call(count)
+
+
+def test_what_was_opened_in_a_loop_that_is_over_is_opened_anew(store_url: str) -> None:
+    access = Access(store_url, opens="async")
+
+    async def create_some() -> list[str]:
+        return await asyncio.gather(*(access.run(create) for _ in range(5)))
+
+    created = [session_id for _ in range(3) for session_id in asyncio.run(create_some())]
+    assert len(set(created)) == 15
+    assert asyncio.run(access.run(count)) == 15
+    asyncio.run(access.aclose())
+    with pytest.raises(StoreClosed):
+        asyncio.run(access.run(count))
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_what_was_opened_in_a_loop_that_is_over_can_be_closed(store_url: str, is_plain: bool) -> None:
+    access = Access(store_url, opens="async")
+    asyncio.run(access.run(create))
+    if is_plain:
+        access.close()
+    else:
+        asyncio.run(access.aclose())
+    gc.collect()
+    with pytest.raises(StoreClosed):
+        asyncio.run(access.run(count))
 
 
 def test_what_a_thread_has_begun_is_over_when_its_cancellation_is_felt() -> None:

@@ -17,7 +17,7 @@ from typing import Any, Literal, Self, TypeVar
 from statestore.errors import InvalidValue, NotSupported, StoreClosed
 from statestore.host import step
 from statestore.store.async_store import AsyncStateStore
-from statestore.store.beneath import stepped_store
+from statestore.store.beneath import engine_of, stepped_store
 from statestore.store.plain import StateStore
 from statestore.store.sessions import AsyncSessions
 
@@ -48,6 +48,7 @@ class Access:
 
     async def run(self, work: Work[T]) -> T:
         """In an event loop: do something with the store."""
+        self._leave_closed_loop()
         store = self._store or await self._opened()
         if isinstance(store, AsyncStateStore):
             if self._loop is None:
@@ -70,6 +71,7 @@ class Access:
 
     async def aclose(self) -> None:
         """Close the store if it was opened here."""
+        self._leave_closed_loop()
         if self._opening is not None and not self._opening.done():
             await asyncio.wait([self._opening])
         if (store := self._taken_leave_of()) is None:
@@ -99,6 +101,12 @@ class Access:
                 return None
             self._store = None
             return store
+
+    def _leave_closed_loop(self) -> None:
+        """Connections to servers end with their loop: what was opened here in one that is over is opened anew."""
+        is_over = self._is_ours and self._loop is not None and self._loop.is_closed()
+        if is_over and self._store is not None and engine_of(self._store).runs_in == "loop":
+            self._store = self._opening = self._loop = None
 
     async def _opened(self) -> AnyStore:
         if self._opens == "plain":
