@@ -19,8 +19,10 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
+from hooked import HookedEngine
 from statestore import AsyncStateStore, StateStore
 from statestore.adapters.langgraph import StateStoreStore
+from statestore.engines.memory import MemoryEngine
 
 USERS = ("users", "alice")
 
@@ -207,6 +209,30 @@ def test_a_sweeper_removes_what_is_over_until_it_is_stopped(sqlite_url: str) -> 
         while store.list_categories():
             assert time.monotonic() < deadline
         assert memory.stop_ttl_sweeper(30)
+
+
+def test_what_somebody_wrote_meanwhile_is_neither_swept_nor_renewed() -> None:
+    engine = HookedEngine(under := MemoryEngine())
+    with StateStore.open(engine) as store, StateStore.open(under) as other:
+        memory, others = StateStoreStore(store), StateStoreStore(other)
+
+        def come_between(_: object) -> None:
+            engine.before = None
+            others.put(USERS, "2", {"by": "somebody"}, ttl=10)
+            others.delete(USERS, "3")
+
+        for ttl, left in ((-1, ["2"]), (1, ["1", "2", "4", "5"])):
+            for key in ("1", "2", "3", "4", "5"):
+                memory.put(USERS, key, {"by": "us"}, ttl=ttl)
+            engine.before = come_between
+            if ttl < 0:
+                assert memory.sweep_ttl() == 3
+            else:
+                assert len(memory.search(USERS)) == 5
+            assert [item.key for item in memory.search(USERS)] == left
+            item = memory.get(USERS, "2")
+            assert item is not None
+            assert item.value == {"by": "somebody"}
 
 
 def test_an_item_that_cannot_be_read_hides_no_other(sqlite_url: str, caplog: pytest.LogCaptureFixture) -> None:

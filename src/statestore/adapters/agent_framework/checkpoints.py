@@ -20,6 +20,7 @@ from statestore.adapters.access import Access, ClosesItsStore, Target
 from statestore.adapters.committing import committed
 from statestore.adapters.dialects.agent_framework import NAME
 from statestore.adapters.identifiers import is_shortened, original_name, stored_category, stored_name
+from statestore.adapters.several import for_each
 from statestore.engine import Change, DeleteDocument, Requires
 from statestore.errors import CorruptDocument, DocumentConflict, InvalidValue
 from statestore.store.async_store import AsyncStateStore
@@ -97,11 +98,12 @@ class StateStoreCheckpointStorage(ClosesItsStore):
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
         """The checkpoints of a workflow, oldest first. One that cannot be read is left out, with a warning."""
         category = _category(workflow_name)
-        found: list[WorkflowCheckpoint] = []
-        for name in await self._access.run(lambda store: store.list_category(category)):
-            checkpoint = await self._readable(category, name)
-            found += [] if checkpoint is None else [checkpoint]
-        return found
+
+        async def find(store: AsyncStateStore) -> list[WorkflowCheckpoint | None]:
+            names = await store.list_category(category)
+            return await for_each(store, names, lambda name: self._readable(store, category, name))
+
+        return [checkpoint for checkpoint in await self._access.run(find) if checkpoint is not None]
 
     async def delete(self, checkpoint_id: str) -> bool:
         """Remove a checkpoint; whether there was one."""
@@ -127,26 +129,33 @@ class StateStoreCheckpointStorage(ClosesItsStore):
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
         """The latest checkpoint of a workflow that can be read, or ``None``."""
         category = _category(workflow_name)
-        for name in reversed(await self._access.run(lambda store: store.list_category(category))):
-            checkpoint = await self._readable(category, name)
-            if checkpoint is not None:
-                return checkpoint
-        return None
+
+        async def find(store: AsyncStateStore) -> WorkflowCheckpoint | None:
+            for name in reversed(await store.list_category(category)):
+                checkpoint = await self._readable(store, category, name)
+                if checkpoint is not None:
+                    return checkpoint
+            return None
+
+        return await self._access.run(find)
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
         """The ids of a workflow's checkpoints, oldest first."""
         category = _category(workflow_name)
-        ids: list[str] = []
-        for name in await self._access.run(lambda store: store.list_category(category)):
-            if not is_shortened(name):
-                ids.append(original_name(name).partition(" ")[2])
-            elif (checkpoint := await self._readable(category, name)) is not None:
-                ids.append(checkpoint.checkpoint_id)
-        return ids
 
-    async def _readable(self, category: str, name: str) -> WorkflowCheckpoint | None:
+        async def find(store: AsyncStateStore) -> list[str]:
+            names = await store.list_category(category)
+            shortened = [name for name in names if is_shortened(name)]
+            read = await for_each(store, shortened, lambda name: self._readable(store, category, name))
+            ids = {name: original_name(name).partition(" ")[2] for name in names if not is_shortened(name)}
+            ids |= {name: one.checkpoint_id for name, one in zip(shortened, read, strict=True) if one is not None}
+            return [ids[name] for name in names if name in ids]
+
+        return await self._access.run(find)
+
+    async def _readable(self, store: AsyncStateStore, category: str, name: str) -> WorkflowCheckpoint | None:
         try:
-            encoded = await self._access.run(lambda store: store.load_json(category, name))
+            encoded = await store.load_json(category, name)
             return None if encoded is None else self._decoded(encoded)
         except (CorruptDocument, InvalidValue, WorkflowCheckpointException) as error:
             getLogger("statestore").warning(

@@ -27,11 +27,12 @@ from statestore.adapters.claude_agent_sdk.summaries import Folded, Listed, Summa
 from statestore.adapters.conversations import Conversation
 from statestore.adapters.dialects.claude_agent_sdk import NAME, entry_in, legible, records_of
 from statestore.adapters.identifiers import id_parts, is_shortened, joined_text, stored_name
+from statestore.adapters.originals import metadata_of_shortened
+from statestore.adapters.several import for_each
 from statestore.errors import SessionConflict, SessionNotFound
 from statestore.records import Record
 from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore
-from statestore.store.sessions import AsyncSessions
 from statestore.store.writing import MAX_ATTEMPTS
 from statestore.stored import SessionSummary
 from statestore.timestamps import nanoseconds
@@ -94,14 +95,14 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
         """The sessions of a project, without those of subagents, newest first."""
 
         async def find(store: AsyncStateStore) -> list[SessionStoreListEntry]:
-            found = await self._listed(self._sessions(store), project_key)
+            found = await self._listed(store, project_key)
             return [{"session_id": name, "mtime": _milliseconds(summary)} for name, summary in found]
 
         return await self._access.run(find)
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
         """What the SDK shows of each session of a project. Only what was added since the last time is read."""
-        found = await self._access.run(lambda store: self._listed(self._sessions(store), project_key))
+        found = await self._access.run(lambda store: self._listed(store, project_key))
         told = await self._summaries.of([Listed(summary, _fold_of(project_key, name)) for name, summary in found])
         return [
             {"session_id": name, "mtime": _milliseconds(summary), "data": data}
@@ -117,8 +118,7 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
             while not key.get("subpath") and (
                 children := await sessions.list_sessions(parent_session_id=str(place.id))
             ):
-                for child in children:
-                    await sessions.delete_session(child.id)
+                await for_each(store, children, lambda child: sessions.delete_session(child.id))
             await sessions.delete_session(place.id)
 
         await self._access.run(remove)
@@ -128,15 +128,11 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
         place = self._conversation({"project_key": key["project_key"], "session_id": key["session_id"]})
 
         async def find(store: AsyncStateStore) -> list[str]:
-            sessions = place.sessions(store)
-            children = await sessions.list_sessions(parent_session_id=str(place.id), order="id")
-            parts = [await _parts_of(sessions, child) for child in children]
+            children = await place.sessions(store).list_sessions(parent_session_id=str(place.id), order="id")
+            parts = await self._parts_of(store, children)
             return [part[2] for part in parts if part[:2] == (key["session_id"], key["project_key"]) and len(part) == 3]
 
         return await self._access.run(find)
-
-    def _sessions(self, store: AsyncStateStore) -> AsyncSessions:
-        return sessions_of(store, self._user_id)
 
     def _conversation(self, key: SessionKey) -> Conversation:
         subpath = key.get("subpath")
@@ -152,22 +148,24 @@ class StateStoreSessions(ClosesItsStore, SessionStore):
             session.parent_session_id = str(main.id)
         return session
 
-    async def _listed(self, sessions: AsyncSessions, project_key: str) -> list[tuple[str, SessionSummary]]:
+    async def _listed(self, store: AsyncStateStore, project_key: str) -> list[tuple[str, SessionSummary]]:
         """The transcripts of a project, each with the session id that the SDK knows it by."""
-        found: list[tuple[str, SessionSummary]] = []
-        for summary in await sessions.list_sessions(project_id=_project_id(project_key), top_level=True):
-            parts = await _parts_of(sessions, summary)
-            if len(parts) == 2 and parts[1] == project_key:
-                found.append((parts[0], summary))
-        return found
+        sessions = sessions_of(store, self._user_id)
+        listed = await sessions.list_sessions(project_id=_project_id(project_key), top_level=True)
+        parts = await self._parts_of(store, listed)
+        return [
+            (part[0], summary)
+            for part, summary in zip(parts, listed, strict=True)
+            if len(part) == 2 and part[1] == project_key
+        ]
 
-
-async def _parts_of(sessions: AsyncSessions, summary: SessionSummary) -> tuple[str, ...]:
-    """What a session id was joined from. A shortened one is told by the metadata, so the session is looked at."""
-    if not is_shortened(summary.id):
-        return id_parts(summary.id)
-    session = await sessions.load_session(summary.id, last=0)
-    return () if session is None else id_parts(summary.id, session.metadata)
+    async def _parts_of(self, store: AsyncStateStore, listed: Sequence[SessionSummary]) -> list[tuple[str, ...]]:
+        """What the ids of listed sessions were joined from; nothing for one that is gone by now."""
+        metadata = await metadata_of_shortened(store, self._user_id, listed)
+        return [
+            () if is_shortened(one.id) and one.id not in metadata else id_parts(one.id, metadata.get(one.id))
+            for one in listed
+        ]
 
 
 def _project_id(project_key: str) -> str:

@@ -8,11 +8,8 @@ adapter has listed before is not even read again, as long as the session's versi
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -22,6 +19,7 @@ from statestore.adapters.access import Access, sessions_of
 from statestore.adapters.committing import committed
 from statestore.adapters.dialects.claude_agent_sdk import NAME, entry_in
 from statestore.adapters.items import Carrier, carrier_of
+from statestore.adapters.several import for_each
 from statestore.engine import ChangeSession, Requires
 from statestore.errors import InvalidValue, ReadOnlyStore, SessionNotFound
 from statestore.jsontext import json_text
@@ -36,7 +34,8 @@ SUMMARY: Final = f"{NAME}:summary"
 """The metadata key of a session's summary."""
 _KEPT: Final = 20_000
 """Of how many sessions the summary is kept in mind."""
-_AT_ONCE: Final = 64
+_PAGE: Final = 64
+"""How many summaries are kept by one commit."""
 
 
 class Listed(Struct, frozen=True):
@@ -96,13 +95,13 @@ class Summaries:
             summary.id: found.data for summary, found in known if found is not None and found.version == summary.version
         }
         unknown = [one for one in sessions if one.summary.id not in data]
-        for start in range(0, len(unknown), _AT_ONCE):
-            data |= await self._looked_up(unknown[start : start + _AT_ONCE])
+        for start in range(0, len(unknown), _PAGE):
+            data |= await self._looked_up(unknown[start : start + _PAGE])
         return [dict(data[one.summary.id]) for one in sessions]
 
     async def _looked_up(self, sessions: Sequence[Listed]) -> dict[str, dict[str, Any]]:
         """The summaries of sessions that are not known, or changed: kept in them, and in mind."""
-        found = await asyncio.gather(*(self._access.run(partial(self._told, listed=one)) for one in sessions))
+        found = await self._access.run(lambda store: for_each(store, sessions, lambda one: self._told(store, one)))
         told = {one.summary.id: summary for one, summary in zip(sessions, found, strict=True)}
         changes = [one.change for one in found if one.change is not None]
         versions = await self._access.run(lambda store: _commit(store, changes)) if changes else {}
@@ -115,7 +114,7 @@ class Summaries:
             self._known.popitem(last=False)
         return {session_id: summary.data for session_id, summary in told.items()}
 
-    async def _told(self, store: AsyncStateStore, *, listed: Listed) -> _Told:
+    async def _told(self, store: AsyncStateStore, listed: Listed) -> _Told:
         sessions = sessions_of(store, self._user_id)
         stored = await engine_of(store).read_session(listed.summary.id, last=0)
         if stored is None or str(stored.version) != listed.summary.version:
@@ -174,14 +173,16 @@ async def _commit(store: AsyncStateStore, changes: Sequence[ChangeSession]) -> d
 
     Whoever was faster is left alone: the next listing goes on from what is there.
     """
-    versions: dict[str, str] = {}
-    with suppress(ReadOnlyStore):
+    try:
         together = await committed(store, changes) if engine_of(store).atomic_scope == "store" else None
-        for index, change in enumerate(changes):
-            outcomes = await committed(store, [change]) if together is None else [together[index]]
-            if outcomes is not None:
-                versions[change.id] = str(outcomes[0].version)
-    return versions
+        if together is None:
+            made = await for_each(store, changes, lambda change: committed(store, [change]))
+        else:
+            made = [[outcome] for outcome in together]
+    except ReadOnlyStore:
+        return {}
+    outcomes = zip(changes, made, strict=True)
+    return {change.id: str(outcome[0].version) for change, outcome in outcomes if outcome is not None}
 
 
 async def _entries_of(sessions: AsyncSessions, session_id: str) -> list[Any]:

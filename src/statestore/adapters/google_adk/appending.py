@@ -26,6 +26,7 @@ from statestore.adapters.google_adk.scopes import json_scopes_of, scopes_of
 from statestore.adapters.google_adk.seen import Seen, seen_by, seen_in
 from statestore.adapters.google_adk.shared import HeldShared, Shared, SharedPair, change_shared, read_shared
 from statestore.adapters.google_adk.staleness import StaleSessionError
+from statestore.adapters.several import for_each
 from statestore.engine import ChangeSession, Outcome, PutDocument, Requires
 from statestore.errors import SessionConflict
 from statestore.jsontext import json_text
@@ -182,19 +183,18 @@ class Appending:
     ) -> tuple[Outcome | None, list[HeldShared]]:
         """Commit the event with what it changes; no outcome if somebody was faster."""
         state = state_in(stored) | self._delta.session if self._delta.session else None
-        held: list[HeldShared] = []
+        shared = self._shared(base)
+        held = await for_each(store, [place for place, *_ in shared], lambda place: read_shared(store, place))
         puts: list[PutDocument] = []
-        for place, delta, revision, own in self._shared(base):
-            found = await read_shared(store, place)
+        for found, (_, delta, revision, own) in zip(held, shared, strict=True):
             if not self._is_strict and found.content.unseen(delta, revision, own):
                 raise self._stale()
-            held.append(found)
             puts.append(found.put(found.content.changed_by(delta)))
         change = self._change(base.version, state)
         if engine_of(store).atomic_scope == "store":
             outcomes = await committed(store, [change, *puts])
         elif (outcomes := await committed(store, [change])) is not None:
-            for place, delta, _, _ in self._shared(base):  # one by one: the event, which tells them, is there first
+            for place, delta, _, _ in shared:  # one by one: the event, which tells them, is there first
                 await change_shared(store, place, lambda state, delta=delta: state.update(delta))
         return (None if outcomes is None else outcomes[0]), held
 

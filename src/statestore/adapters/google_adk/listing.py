@@ -6,11 +6,9 @@ as long as the session's version is the same; so a listing reads what changed si
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -32,6 +30,7 @@ from statestore.adapters.google_adk.scopes import Scopes
 from statestore.adapters.google_adk.seen import Seen, made_session, marker_of, seen_in
 from statestore.adapters.google_adk.shared import Shared, SharedPair, read_shared
 from statestore.adapters.identifiers import ORIGINAL_ID, label_of
+from statestore.adapters.several import for_each
 from statestore.errors import CorruptData
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.beneath import engine_of
@@ -40,7 +39,6 @@ from statestore.stored import SessionSummary
 
 _KEPT: Final = 20_000
 """Of how many sessions the state is kept."""
-_AT_ONCE: Final = 64
 
 
 class SessionPage(ListSessionsResponse):
@@ -99,7 +97,8 @@ class Listing:
         )
 
     async def _sessions(self, app_name: str, user_id: str | None, summaries: Sequence[SessionSummary]) -> list[Session]:
-        await self._look_up([one for one in summaries if not self._is_known(one)])
+        if unknown := [one for one in summaries if not self._is_known(one)]:
+            await self._look_up(unknown)
         found: list[tuple[_Known, Place]] = []
         for summary in summaries:
             known = self._known.get(summary.id)
@@ -107,9 +106,8 @@ class Listing:
             if known is None or place is None or place.app_name != app_name or user_id not in (None, place.user_id):
                 continue  # gone meanwhile, or another program's session in a project of the same name
             found.append((known, place))
-        app = (await self._access.run(lambda store: read_shared(store, app_state(app_name)))).content
         user_ids = {place.user_id for _, place in found}
-        users = await self._access.run(lambda store: self._users(store, app_name, user_ids))
+        app, users = await self._access.run(lambda store: _shared(store, app_name, user_ids))
         states = {user_id: Scopes({}, user.state, app.state).merged() for user_id, user in users.items()}
         sessions = [
             made_session(
@@ -131,25 +129,23 @@ class Listing:
 
     async def _look_up(self, summaries: Sequence[SessionSummary]) -> None:
         """Read what is not known of some sessions, several at once. Of one that is gone, nothing is known."""
-        for start in range(0, len(summaries), _AT_ONCE):
-            chunk = summaries[start : start + _AT_ONCE]
-            found = await asyncio.gather(*(self._access.run(partial(_read, session_id=one.id)) for one in chunk))
-            for summary, known in zip(chunk, found, strict=True):
-                self._known.pop(summary.id, None)
-                if known is not None:
-                    self._known[summary.id] = known
+        found = await self._access.run(lambda store: for_each(store, summaries, lambda one: _read(store, one.id)))
+        for summary, known in zip(summaries, found, strict=True):
+            self._known.pop(summary.id, None)
+            if known is not None:
+                self._known[summary.id] = known
 
-    async def _users(self, store: AsyncStateStore, app_name: str, user_ids: set[str]) -> dict[str, Shared]:
-        """The states of some users; those that have none are not asked for, if there are many."""
-        places: dict[str, StatePlace] = {user_id: user_state(app_name, user_id) for user_id in user_ids}
-        if len(places) > 1:
-            stored = set(await store.list_category(users_category(app_name)))
-        else:
-            stored = {place.name for place in places.values()}
-        return {
-            user_id: (await read_shared(store, place)).content if place.name in stored else Shared()
-            for user_id, place in places.items()
-        }
+
+async def _shared(store: AsyncStateStore, app_name: str, user_ids: set[str]) -> tuple[Shared, dict[str, Shared]]:
+    """The states of an app and of some users; those that have none are not asked for, if there are many."""
+    app = await read_shared(store, app_state(app_name))
+    places: dict[str, StatePlace] = {user_id: user_state(app_name, user_id) for user_id in user_ids}
+    if len(places) > 1:
+        stored = set(await store.list_category(users_category(app_name)))
+        places = {user_id: place for user_id, place in places.items() if place.name in stored}
+    read = await for_each(store, places.values(), lambda place: read_shared(store, place))
+    held = {user_id: shared.content for user_id, shared in zip(places, read, strict=True)}
+    return app.content, {user_id: held.get(user_id) or Shared() for user_id in user_ids}
 
 
 async def _read(store: AsyncStateStore, session_id: str) -> _Known | None:

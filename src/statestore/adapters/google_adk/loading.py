@@ -19,6 +19,7 @@ from statestore.adapters.google_adk.scopes import Scopes, json_scopes_of
 from statestore.adapters.google_adk.seen import made_session, marker_of, seen_in
 from statestore.adapters.google_adk.shared import change_shared, read_both, read_shared
 from statestore.adapters.identifiers import label_of
+from statestore.adapters.several import for_each
 from statestore.engine import Change, ChangeSession, NewSession, PreconditionFailed, Requires
 from statestore.errors import SessionConflict
 from statestore.jsontext import json_text
@@ -50,9 +51,10 @@ async def create(store: AsyncStateStore, place: Place, state: Mapping[str, Any])
     for _ in range(MAX_ATTEMPTS):
         changes: list[Change] = [change]
         if is_one_commit:
-            for where, delta in shared:
-                held = await read_shared(store, where)
-                changes.append(held.put(held.content.changed_by(delta)))
+            known = await for_each(store, [where for where, _ in shared], lambda where: read_shared(store, where))
+            changes += [
+                held.put(held.content.changed_by(delta)) for held, (_, delta) in zip(known, shared, strict=True)
+            ]
         try:
             await engine_of(store).commit(changes)
         except PreconditionFailed as failed:

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 
 from statestore.adapters.google_adk.places import Place, StatePlace
 from statestore.adapters.google_adk.scopes import as_json
+from statestore.adapters.several import for_each
 from statestore.engine import PutDocument
 from statestore.errors import DocumentConflict
 from statestore.store.async_store import AsyncStateStore
@@ -98,6 +99,5 @@ class SharedPair(Struct, frozen=True):
 
 async def read_both(store: AsyncStateStore, place: Place) -> SharedPair:
     """The states of a session's app and user."""
-    app = await read_shared(store, place.app_state)
-    user = await read_shared(store, place.user_state)
+    app, user = await for_each(store, (place.app_state, place.user_state), lambda where: read_shared(store, where))
     return SharedPair(app.content, user.content)

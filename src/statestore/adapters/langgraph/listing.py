@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from langgraph.checkpoint.base import CheckpointTuple
@@ -13,6 +14,7 @@ from statestore.adapters.langgraph.getting import Getter
 from statestore.adapters.langgraph.noted import Kept
 from statestore.adapters.langgraph.notes import FRAMEWORK
 from statestore.adapters.langgraph.thread import Thread
+from statestore.adapters.several import for_each
 from statestore.errors import InvalidName, NotSupported
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.logs import log
@@ -68,14 +70,15 @@ class Lister:
     async def _chosen(self, store: AsyncStateStore) -> list[tuple[Thread, str, str]]:
         """Which checkpoints, newest first."""
         thread_ids = [self._thread_id] if self._thread_id is not None else await self.thread_ids(store)
-        chosen: list[tuple[Thread, str, str]] = []
-        for thread_id in thread_ids:
-            thread = self._thread_of(thread_id)
-            async with thread.turn(store):
-                await thread.look(store, partial(thread.extend, store))
-                found = thread.view.checkpoints.items()
-                chosen += [(thread, *key) for key, kept in found if self._matches(thread, kept)]
-        return sorted(chosen, key=lambda entry: entry[2], reverse=True)
+        chosen = await for_each(store, thread_ids, lambda thread_id: self._chosen_of(store, thread_id))
+        return sorted(chain.from_iterable(chosen), key=lambda entry: entry[2], reverse=True)
+
+    async def _chosen_of(self, store: AsyncStateStore, thread_id: str) -> list[tuple[Thread, str, str]]:
+        """Which checkpoints of a thread."""
+        thread = self._thread_of(thread_id)
+        async with thread.turn(store):
+            await thread.look(store, partial(thread.extend, store))
+            return [(thread, *key) for key, kept in thread.view.checkpoints.items() if self._matches(thread, kept)]
 
     def _matches(self, thread: Thread, kept: Kept) -> bool:
         head = kept.head
@@ -116,11 +119,10 @@ class Lister:
     async def _threads_in(self, store: AsyncStateStore, session_ids: Iterable[str]) -> list[str]:
         """The threads among some sessions."""
         found: list[str] = []
-        for session_id in session_ids:
-            session = await store.load_session(session_id, last=0)
+        for session in await for_each(store, session_ids, lambda session_id: store.load_session(session_id, last=0)):
             if session is not None and session.metadata.get("framework") == FRAMEWORK:
                 try:
-                    found.append(foreign_id(session_id, session.metadata))
+                    found.append(foreign_id(session.id, session.metadata))
                 except InvalidName as error:
                     log().warning("a thread is left out: %s", error)
         return found

@@ -17,9 +17,10 @@ from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, Messag
 from statestore.adapters.access import Access, ClosesEitherWay, Target, sessions_of
 from statestore.adapters.conversations import NOTHING, Conversation
 from statestore.adapters.dialects.llama_index import NAME, records_of
-from statestore.adapters.identifiers import foreign_id, is_shortened
+from statestore.adapters.identifiers import foreign_id
 from statestore.adapters.items import readable
 from statestore.adapters.llama_index.queue import Queue, Row
+from statestore.adapters.originals import metadata_of_shortened
 from statestore.errors import InvalidName, InvalidValue
 from statestore.store.async_store import AsyncStateStore
 
@@ -38,12 +39,12 @@ class _Keyed(ClosesEitherWay, BaseModel):
         return Conversation.of(NAME, key, user_id=self.user_id, metadata=metadata)
 
     async def _keys(self, store: AsyncStateStore) -> list[str]:
-        sessions = sessions_of(store, self.user_id)
+        listed = await sessions_of(store, self.user_id).list_sessions(order="id", project_id=self.project_id)
+        metadata = await metadata_of_shortened(store, self.user_id, listed)
         keys: list[str] = []
-        for summary in await sessions.list_sessions(order="id", project_id=self.project_id):
-            whole = await sessions.load_session(summary.id, last=0) if is_shortened(summary.id) else None
+        for summary in listed:
             try:
-                keys.append(foreign_id(summary.id, whole.metadata if whole else None))
+                keys.append(foreign_id(summary.id, metadata.get(summary.id)))
             except InvalidName:
                 keys.append(summary.id)  # not made by an adapter: its id is its key
         return keys

@@ -16,6 +16,7 @@ from statestore.adapters.pydantic_ai.finding import Finder
 from statestore.adapters.pydantic_ai.histories import history
 from statestore.adapters.pydantic_ai.kept import Kept, held_in, record_in
 from statestore.adapters.pydantic_ai.writing import Writing
+from statestore.adapters.several import for_each
 from statestore.errors import CorruptData
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.beneath import engine_of
@@ -76,32 +77,25 @@ class StateStoreConversations(ClosesItsStore, ConversationStore):
         size = _PAGE if limit is None else min(limit, _PAGE)
         while limit is None or len(found) < limit:
             page = await store.list_sessions(project_id=project, limit=size, after=cursor)
-            for summary in page:
-                kept = await self._kept(store, summary)
+            for session_id, kept in (await self._kept_in(store, page)).items():
                 if kept is not None and scope in (None, kept.scope):
-                    found.append(self._record(summary.id, kept))
+                    found.append(self._record(session_id, kept))
             if len(page) < size:
                 break
             cursor = page[-1].cursor
         found.sort(key=lambda record: record.updated_at, reverse=True)
         return found if limit is None else found[:limit]
 
-    async def _kept(self, store: AsyncStateStore, summary: SessionSummary) -> Kept | None:
-        """What a session keeps at the version that was listed."""
-        known = self._known.get(summary.id)
-        if known is None or known.version != summary.version:
-            try:
-                stored = await engine_of(store).read_session(summary.id, last=0)
-                known = None if stored is None else _Known(str(stored.version), held_in(stored).kept)
-            except CorruptData as error:
-                log().warning("session %s cannot be listed: %s", summary.id, error)
-                return None
-            if known is None:
-                return None
-            self._known[summary.id] = known
-            if len(self._known) > _KEPT:
-                self._known.popitem(last=False)
-        return known.kept
+    async def _kept_in(self, store: AsyncStateStore, page: Sequence[SessionSummary]) -> dict[str, Kept | None]:
+        """What listed sessions keep, by their ids, in order."""
+        known = {one.id: self._known.get(one.id) for one in page}
+        unknown = [one.id for one in page if (held := known[one.id]) is None or held.version != one.version]
+        read = dict(zip(unknown, await for_each(store, unknown, lambda one: _read(store, one)), strict=True))
+        known |= read
+        self._known |= {session_id: held for session_id, held in read.items() if held is not None}
+        while len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+        return {session_id: None if held is None else held.kept for session_id, held in known.items()}
 
     async def write_record(
         self,
@@ -130,3 +124,13 @@ class StateStoreConversations(ClosesItsStore, ConversationStore):
         if head_id is None or limit == 0:
             return []
         return await self._access.run(lambda store: history(store, self._finder, head_id, limit))
+
+
+async def _read(store: AsyncStateStore, session_id: str) -> _Known | None:
+    """A session as it is now; ``None`` if it is gone, or cannot be read."""
+    try:
+        stored = await engine_of(store).read_session(session_id, last=0)
+        return None if stored is None else _Known(str(stored.version), held_in(stored).kept)
+    except CorruptData as error:
+        log().warning("session %s cannot be listed: %s", session_id, error)
+        return None

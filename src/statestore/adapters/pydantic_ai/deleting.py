@@ -10,6 +10,7 @@ from statestore.adapters.identifiers import stored_id
 from statestore.adapters.pydantic_ai.entries import entries_in
 from statestore.adapters.pydantic_ai.finding import Finder
 from statestore.adapters.pydantic_ai.kept import FORKS, Held, held_in
+from statestore.adapters.several import for_each
 from statestore.engine import Change, ChangeSession, DeleteSession, Requires
 from statestore.errors import SessionConflict
 from statestore.jsontext import json_text
@@ -35,7 +36,9 @@ async def delete(store: AsyncStateStore, finder: Finder, conversation_id: str, e
 
 async def _needing(store: AsyncStateStore, stored: StoredSession) -> list[str]:
     """Of the sessions whose histories lead through one, those that are still needed."""
-    return [fork for fork in held_in(stored).forks if await _is_needed(store, fork, {stored.id})]
+    forks = held_in(stored).forks
+    needed = await for_each(store, forks, lambda fork: _is_needed(store, fork, {stored.id}))
+    return [fork for fork, is_needed in zip(forks, needed, strict=True) if is_needed]
 
 
 async def _is_needed(store: AsyncStateStore, session_id: str, seen: set[str]) -> bool:

@@ -7,12 +7,14 @@ for in all sessions that may hold it: those that were changed since the entry's 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from statestore.adapters.pydantic_ai.entries import entries_in
+from statestore.adapters.several import for_each
+from statestore.errors import CorruptData
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.beneath import engine_of
 
@@ -49,16 +51,31 @@ class Finder:
         cursor = None
         while True:
             page = await store.list_sessions(updated_since=_made(entry_id), limit=_PAGE, after=cursor)
-            for summary in page:
-                stored = await engine_of(store).read_session(summary.id)
-                if stored is not None and entry_id in stored.records.numbering.keys.values():
-                    entries = await entries_in(store, stored)
-                    if entry_id in entries:
-                        self.learn(entries, summary.id)
-                        return summary.id
-            if len(page) < _PAGE:
-                return None
+            found = await self._found_in(store, [summary.id for summary in page], entry_id)
+            if found is not None or len(page) < _PAGE:
+                return found
             cursor = page[-1].cursor
+
+    async def _found_in(self, store: AsyncStateStore, session_ids: Sequence[str], entry_id: str) -> str | None:
+        """The first of some sessions that an entry lies in. Once it is found, no more are looked at."""
+        found: dict[str, Iterable[str]] = {}
+
+        async def look(session_id: str) -> None:
+            stored = None if found else await engine_of(store).read_session(session_id)
+            if stored is not None and entry_id in stored.records.numbering.keys.values():
+                entries = await entries_in(store, stored)
+                if entry_id in entries:
+                    found[session_id] = entries
+
+        try:
+            await for_each(store, session_ids, look)
+        except CorruptData:
+            if not found:
+                raise
+        place = next((session_id for session_id in session_ids if session_id in found), None)
+        if place is not None:
+            self.learn(found[place], place)
+        return place
 
 
 def _made(entry_id: str) -> datetime | None:

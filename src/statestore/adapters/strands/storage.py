@@ -13,6 +13,7 @@ from strands.types.exceptions import StorageError
 
 from statestore.adapters.access import Access, ClosesItsStore, Target, Work
 from statestore.adapters.identifiers import category_parts, is_shortened, original_name, stored_category, stored_name
+from statestore.adapters.several import for_each
 from statestore.errors import StateStoreError
 from statestore.store.async_store import AsyncStateStore
 
@@ -70,10 +71,11 @@ class StateStoreStorage(ClosesItsStore):
         whole = prefix.split("/")[:-1]
 
         async def find(store: AsyncStateStore) -> builtins.list[str]:
+            categories = await store.list_categories(stored_category(ROOT, *whole))
             keys: builtins.list[str] = []
-            for category in await store.list_categories(stored_category(ROOT, *whole)):
+            listed = await for_each(store, categories, store.list_documents)
+            for category, documents in zip(categories, listed, strict=True):
                 parts = category_parts(category)[1:]
-                documents = await store.list_documents(category)
                 keys += ["/".join((*parts, original_name(one.name))) for one in documents if one.kind == "bin"]
             return sorted(key for key in keys if key.startswith(prefix))
 
