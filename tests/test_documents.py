@@ -190,7 +190,7 @@ def test_a_category_is_paged_by_cursor(store: StateStore, category: str) -> None
         paged = paged + page
     assert paged == everything
     assert store.list_documents(category, limit=0) == []
-    for cursor in ("", "a", ".md", "a.txt", 7):
+    for cursor in ("", "a", ".md", "a.txt", "\ud800.md", "\0.md", 7):
         with pytest.raises(InvalidCursor, match="is not a cursor"):
             store.list_documents(category, after=cursor)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InvalidValue, match="limit is a whole number"):

@@ -98,6 +98,11 @@ def json_string(text: str, where: str) -> bytes:
         raise InvalidValue(f"{where}: the text holds a lone surrogate, which is not Unicode") from None
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text has no lone surrogates, as the names of files have whose bytes are no text."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def check_text(text: object, where: str) -> str:
     """Give a text back; refuse anything else, and what is not Unicode."""
     if not isinstance(text, str):

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from statestore.bridge.workers import Workers
 from statestore.bridge.writer import GroupWriter
@@ -16,6 +16,11 @@ from statestore.engine import Change, Engine, GroupCommits, Outcome, RunsIn
 from statestore.errors import StoreClosed
 from statestore.host import Host, given_turn, step
 from statestore.session import Session
+
+WORKERS: Final = 8
+LONG_CALLS: Final = frozenset(("search_sessions", "update_search_index", "check", "repair", "backup"))
+"""What may take as long as there is much stored. It has threads of its own, so that others need not wait for it."""
+LONG_WORKERS: Final = 4
 
 
 class WorkerEngine:
@@ -25,7 +30,8 @@ class WorkerEngine:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._workers = Workers()
+        self._workers = Workers(WORKERS)
+        self._long_workers = Workers(LONG_WORKERS)
         self._writer = GroupWriter(cast("GroupCommits", engine)) if hasattr(engine, "commit_group") else None
         self._process = os.getpid()
 
@@ -34,10 +40,11 @@ class WorkerEngine:
         found: Any = getattr(self._engine, name)
         if not callable(found):
             return found
+        workers = self._long_workers if name in LONG_CALLS else self._workers
 
         def call(*args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
             self._check_process()
-            return self._workers.run(cast("Coroutine[Any, Any, Any]", found(*args, **kwargs)))
+            return workers.run(cast("Coroutine[Any, Any, Any]", found(*args, **kwargs)))
 
         return call
 
@@ -67,6 +74,7 @@ class WorkerEngine:
             raise  # it may have been withdrawn; closing twice is closing once
         finally:
             self._workers.stop()
+            self._long_workers.stop()
             if self._writer is not None:
                 self._writer.stop()
 

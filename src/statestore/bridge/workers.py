@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Coroutine
 from queue import SimpleQueue
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from statestore.bridge.jobs import Job, deliver_all
 from statestore.bridge.threads import started
@@ -14,15 +14,14 @@ from statestore.errors import StoreUnavailable
 from statestore.host import step
 
 T = TypeVar("T")
-WORKERS: Final = 8
-
 _Queue = SimpleQueue[tuple[Job, Coroutine[Any, Any, Any]] | None]
 
 
 class Workers:
-    """Threads that take calls from one queue, started as they are needed."""
+    """Threads that take calls from one queue, started as they are needed, up to a number."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._queue: _Queue = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._busy = 0
@@ -45,7 +44,7 @@ class Workers:
             self._busy -= 1
 
     def _start_one_if_needed(self) -> None:
-        if self._busy >= len(self._threads) and len(self._threads) < WORKERS:
+        if self._busy >= len(self._threads) and len(self._threads) < self._most:
             self._threads.append(started("statestore-worker", _work, self._queue))
 
     def stop(self) -> None:

@@ -5,19 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, cast
+from typing import Any
 
 from msgspec.structs import replace
 
 from statestore.engine import (
-    DeleteSession,
     Engine,
     PreconditionFailed,
-    Requires,
-    Searches,
-    SessionQuery,
 )
-from statestore.errors import CorruptData, StoreClosed
+from statestore.errors import StoreClosed
 from statestore.host import Host
 from statestore.jsontext import check_label
 from statestore.opening import Durability, engine_for
@@ -25,8 +21,8 @@ from statestore.pruning import PruneThrottle, UserThrottles
 from statestore.session import Session, ledger_of
 from statestore.store.batch import AsyncBatchBlock, Collected, Drafted
 from statestore.store.capabilities import backing_up, repairing
-from statestore.store.chunks import CHUNK, chunks
 from statestore.store.documents import AsyncDocuments
+from statestore.store.erasing import Erasure
 from statestore.store.failures import explained
 from statestore.store.sessions import AsyncSessions
 from statestore.stored import Problem
@@ -132,40 +128,10 @@ class AsyncStateStore(AsyncSessions, AsyncDocuments):
     async def erase_user(self, user_id: str) -> int:
         """Remove all sessions of one user, trash included, whoever is writing meanwhile; how many there were.
 
-        `CorruptData` if there are sessions that no listing can show: those are left.
+        `CorruptData` if there are sessions that no listing can show: those are left. `SessionConflict` if others never
+        stop making new ones.
         """
-        trash = self.for_user(user_id)
-        erased = await self._erase_sessions(user_id) + await trash.empty_trash()
-        while found := await self._erase_sessions(user_id):  # somebody had just taken them out of the trash
-            erased += found + await trash.empty_trash()
-        if hasattr(self._engine, "update_search_index"):
-            await cast("Searches", self._engine).update_search_index()
-        await self._check_none_is_left(user_id)
-        return erased
-
-    async def _check_none_is_left(self, user_id: str) -> None:
-        """Raise `CorruptData` if a user still has sessions, and they cannot be listed."""
-        left = await self._engine.count_sessions(SessionQuery(user_id=user_id))
-        if left and not await self._engine.list_sessions(SessionQuery(user_id=user_id, limit=1)):
-            raise CorruptData(
-                f"{left} sessions of {user_id!r} are damaged, and were left: check() names them, delete_session "
-                "removes each"
-            )
-
-    async def _erase_sessions(self, user_id: str) -> int:
-        """Remove the sessions that a user has, until there are none; how many there were."""
-        erased = 0
-        scope = self._engine.atomic_scope
-        query = SessionQuery(user_id=user_id, order="id", limit=CHUNK)
-        while found := await self._engine.list_sessions(query):
-            for chunk in chunks(found, scope):
-                doomed = [DeleteSession(summary.id, Requires(owner=user_id)) for summary in chunk]
-                try:
-                    outcomes = await self._engine.commit(doomed)
-                except PreconditionFailed:
-                    break  # deleted and created anew by somebody else in between: look again
-                erased += sum(outcome.deleted for outcome in outcomes)
-        return erased
+        return await Erasure(self._engine, self.for_user(user_id), user_id).make()
 
     async def check(self, *, repair: bool = False) -> list[Problem]:
         """Look at everything that is stored; what is wrong, where, and what to do. By itself it changes nothing.

@@ -15,7 +15,7 @@ from statestore.engine import (
     SessionQuery,
 )
 from statestore.errors import InvalidCursor, InvalidName, InvalidValue
-from statestore.jsontext import check_text, json_text, pretty
+from statestore.jsontext import check_text, is_unicode, json_text, pretty
 from statestore.names import SESSIONS, TRASH, check_category, check_name
 from statestore.store.committing import Committing
 from statestore.store.reading import check_count, understanding
@@ -169,7 +169,7 @@ def _check_place(category: str, name: str) -> tuple[str, str]:
 def _place_at(cursor: object) -> tuple[str, DocumentKind]:
     """The name and the kind of the document that a cursor is of."""
     name, _, kind = cursor.rpartition(".") if isinstance(cursor, str) else ("", "", "")
-    if not name or kind not in DOCUMENT_KINDS:
+    if not name or "\0" in name or not is_unicode(name) or kind not in DOCUMENT_KINDS:
         raise InvalidCursor(f"{str(cursor)[:60]!r} is not a cursor: pass the .cursor of what list_documents gave")
     return name, kind
 

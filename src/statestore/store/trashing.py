@@ -21,14 +21,14 @@ from statestore.engine import (
     PutDocument,
     Requires,
 )
-from statestore.errors import CorruptSession, InvalidValue, SessionNotFound
+from statestore.errors import CorruptSession, InvalidValue, SessionConflict, SessionNotFound
 from statestore.names import TRASH, check_session_id
 from statestore.session import Session
 from statestore.store.failures import explained
 from statestore.store.logs import log
 from statestore.store.reading import session_from, understanding
 from statestore.store.recreating import creation
-from statestore.store.writing import SessionWriter
+from statestore.store.writing import MAX_ATTEMPTS, SessionWriter
 from statestore.stored import StoredSession
 from statestore.trash import Trashed, is_over, may_be_of, packed, unpacked
 
@@ -53,10 +53,13 @@ class SessionTrasher(SessionWriter):
         check_hours(trash_hours)
         if not trash_hours:
             return await self._delete_at_once(session_id)
-        while (stored := await self._read(session_id)) is not None:
+        for _ in range(MAX_ATTEMPTS):
+            stored = await self._read(session_id)
+            if stored is None:
+                return False
             if await self._throw_away([self._discard(stored, trash_hours)]):
                 return True  # else somebody wrote to it meanwhile: what goes is what is there now
-        return False
+        raise SessionConflict(f"session {session_id} changed {MAX_ATTEMPTS} times while it was being thrown away")
 
     async def list_trash(self) -> list[Trashed]:
         """What can be restored, the last thrown away first."""

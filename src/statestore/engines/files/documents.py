@@ -11,6 +11,7 @@ from statestore.engines.files.directory import OWN, Directory
 from statestore.engines.files.identity import Identity
 from statestore.engines.files.image import version_text
 from statestore.errors import StoreUnavailable
+from statestore.jsontext import is_unicode
 from statestore.names import SESSIONS, TRASH
 from statestore.seedform.pieces import Pieces
 from statestore.stored import DOCUMENT_KINDS, Document, DocumentInfo, DocumentKind
@@ -59,11 +60,6 @@ def _info(category: str, name: str, kind: DocumentKind, entry: os.DirEntry[str])
         return DocumentInfo(category, name, kind, entry.stat(follow_symlinks=False).st_size)
     except FileNotFoundError:
         return None  # deleted between the scan and the look at it
-
-
-def is_unicode(name: str) -> bool:
-    """Whether a file's name is text; the system keeps other bytes too."""
-    return not any("\ud800" <= char <= "\udfff" for char in name)
 
 
 def document_kind(file: str) -> DocumentKind | None:

@@ -25,6 +25,7 @@ from statestore.engine import (
     SearchQuery,
     SessionQuery,
 )
+from statestore.engines.catching_up import CatchingUp
 from statestore.engines.files import journal, watching
 from statestore.engines.files.batches import BatchMaker
 from statestore.engines.files.checking import check_everything
@@ -78,6 +79,7 @@ class FilesEngine:
         self._create = create
         self._read_only = read_only
         self._directory = Directory(self._path, is_durable=is_durable(durability))
+        self._catching_up = CatchingUp()
         self._usage = Usage(self.url)
 
     @property
@@ -220,7 +222,7 @@ class FilesEngine:
 
     async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
         def find(connection: sqlite3.Connection, looker: Looker, _: LogState) -> list[SearchHit]:
-            index_words(connection, looker)
+            self._index_words(connection, looker)
             return search(connection, looker, query)
 
         hits = self._followed(find)
@@ -229,7 +231,11 @@ class FilesEngine:
         return hits
 
     async def update_search_index(self) -> None:
-        self._followed(lambda connection, looker, _: index_words(connection, looker))
+        self._followed(lambda connection, looker, _: self._index_words(connection, looker))
+
+    def _index_words(self, connection: sqlite3.Connection, looker: Looker) -> None:
+        with self._catching_up.lock:
+            index_words(connection, looker)
 
     async def change_cursor(self) -> str:
         return self._followed(lambda _, __, state: Moment(state.identity, state.last).cursor)

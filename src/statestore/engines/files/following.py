@@ -20,7 +20,6 @@ from typing import Final, TypeVar
 import msgspec
 
 from statestore.engines.files.directory import Directory
-from statestore.engines.files.documents import is_unicode
 from statestore.engines.files.image import KEPT_BYTES
 from statestore.engines.files.log_file import LogDamaged, LogFile, transaction
 from statestore.engines.files.looking import Look, Looker
@@ -30,6 +29,7 @@ from statestore.engines.files.seen import TICK_NS, Entry, differences
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.forking import forget_after_fork
 from statestore.errors import StoreUnavailable
+from statestore.jsontext import is_unicode
 from statestore.names import SESSIONS
 
 log = logging.getLogger("statestore")

@@ -11,11 +11,11 @@ from typing import Final
 
 import msgspec
 
-from statestore.engines.files.documents import is_unicode
 from statestore.engines.files.identity import Identity
 from statestore.engines.files.own_database import OwnDatabase
 from statestore.engines.files.seen import Entry
 from statestore.engines.result_codes import is_lock_timeout
+from statestore.jsontext import is_unicode
 from statestore.stored import SessionSummary
 
 log = logging.getLogger("statestore")

@@ -19,6 +19,7 @@ from statestore.engine import (
     SearchQuery,
     SessionQuery,
 )
+from statestore.engines.catching_up import CatchingUp
 from statestore.engines.columns import SENSELESS
 from statestore.engines.judging import check_batch
 from statestore.engines.options import CHANGES_KEPT, check_changes_kept, check_writable, is_durable
@@ -85,6 +86,7 @@ class SqliteEngine:
         self._turns = Turnstile(self._path, timeout)
         self._upkeep = Upkeep(self._file, self._turns, changes_kept=changes_kept)
         self._writer = Writer(self._file, self._pool, self._turns, self._upkeep)
+        self._catching_up = CatchingUp()
         self._usage = Usage(self.url)
 
     @property
@@ -218,19 +220,20 @@ class SqliteEngine:
             return self._read(lambda connection: search_only(connection, query))
         last = self._read(last_change)  # what is written after this need not be found
         while (hits := self._read(lambda connection: search_up_to(connection, query, last))) is None:
-            self._index_some()
+            self._index_up_to(last)
         return hits
 
     async def update_search_index(self) -> None:
         check_writable(self.url, read_only=self._read_only)
         if self._read(has_index):
-            last = self._read(last_change)
-            while not self._read(lambda connection: has_seen(connection, last)):
-                self._index_some()
+            self._index_up_to(self._read(last_change))
 
-    def _index_some(self) -> None:
-        with self._usage, explained(self._path, self._file.timeout):
-            self._writer.write(index_some)
+    def _index_up_to(self, last: int) -> None:
+        """Let the index catch up; one thread at a time, so that many searches do not queue up before writers."""
+        with self._catching_up.lock:
+            while not self._read(lambda connection: has_seen(connection, last)):
+                with self._usage, explained(self._path, self._file.timeout):
+                    self._writer.write(index_some)
 
     # -- watching --------------------------------------------------------------------------------------------
 

@@ -8,18 +8,11 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from statestore.errors import InvalidValue
+from statestore.jsontext import is_unicode
 
 PREFIX: Final = "statestore"
 TIMEOUT: Final = 30.0
 PORT: Final = 6379
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 class Address(Struct, frozen=True):
@@ -44,7 +37,7 @@ class Address(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         for what, text in self._texts():
-            if "\0" in text or not _is_unicode(text):
+            if "\0" in text or not is_unicode(text):
                 raise InvalidValue(f"{what} is a text without NUL and without half characters (lone surrogates)")
         if not self.prefix or set(self.prefix) & set("{}*?[]\\\0"):
             raise InvalidValue(f"prefix is a text without any of {{ }} * ? [ ] \\ and NUL, not {self.prefix!r}")
