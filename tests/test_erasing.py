@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from hooked import HookedEngine
-from statestore import Engine, Session, SessionConflict, StateStore, UserMessage
-from statestore.engine import Change, DeleteSession
+from statestore import Engine, PruneConfig, Session, SessionConflict, StateStore, StoreUnavailable, UserMessage
+from statestore.engine import Batch, Change, DeleteSession, Result
+from statestore.engines.memory import MemoryEngine
 from statestore.engines.sqlite import SqliteEngine
 from statestore.store import erasing, trashing
 
@@ -114,3 +115,55 @@ def test_a_session_that_never_holds_still_is_not_thrown_away(
         assert other.list_trash() == []
         engine.before = None
         assert store.delete_session("s", trash_hours=1)
+
+
+class Apart(HookedEngine):
+    """Items live apart, and many batches are made at once."""
+
+    atomic_scope = "item"
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self.groups: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return self._commit_group if name == "commit_group" else super().__getattr__(name)
+
+    async def _commit_group(self, batches: Sequence[Batch]) -> list[Result]:
+        self.groups.append(len(batches))
+        results: list[Result] = []
+        for batch in batches:
+            try:
+                results.append(await self.commit(batch))
+            except Exception as error:  # noqa: BLE001 - it is a result
+                results.append(error)
+        return results
+
+
+def test_where_items_live_apart_many_sessions_go_at_once() -> None:
+    engine = Apart(MemoryEngine())
+    with StateStore.open(engine) as store:  # type: ignore[arg-type]
+        for number in range(30):
+            store.save_session(Session("alice", f"s{number}"))
+        touched: list[int] = []
+
+        def touch(batch: Sequence[Change]) -> None:
+            if isinstance(batch[0], DeleteSession) and batch[0].id == "s1" and not touched:
+                touched.extend(store.append("s1", UserMessage("just now")))
+
+        engine.before = touch
+        assert store.prune_sessions(PruneConfig(max_sessions=10, ttl_hours=0)) == 19
+        assert store.session_exists("s1")
+        assert store.erase_user("alice") == 11
+        assert engine.groups == [20, 11]
+
+
+def test_where_items_live_apart_a_failure_is_told() -> None:
+    engine = Apart(MemoryEngine())
+    with StateStore.open(engine) as store:  # type: ignore[arg-type]
+        for number in range(3):
+            store.save_session(Session("alice", f"s{number}"))
+        engine.fail_once(after=False)
+        with pytest.raises(StoreUnavailable, match="the connection was lost"):
+            store.erase_user("alice")
+        assert store.erase_user("alice") == 1

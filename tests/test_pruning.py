@@ -16,7 +16,7 @@ from faces import Face, Place
 from hooked import HookedEngine
 from statestore import Doomed, PruneConfig, PruneThrottle, Session, StateStore, StoreUnavailable, UserMessage
 from statestore.pruning import UserThrottles
-from statestore.store.chunks import CHUNK_BYTES
+from statestore.store.deleting import CHUNK_BYTES
 
 OLD = datetime(2020, 1, 1, tzinfo=UTC)
 

@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from typing import Final, Literal, overload
 
-from statestore.engine import DeleteSession, PreconditionFailed, Requires, SessionQuery
+from statestore.engine import DeleteSession, Requires, SessionQuery
 from statestore.errors import CorruptData, StoreUnavailable
 from statestore.host import Host
 from statestore.pruning import Doomed, PruneConfig, PruneThrottle, check_config, doomed
 from statestore.session import Session
-from statestore.store.chunks import chunks
+from statestore.store.deleting import chunks, delete_sessions
 from statestore.store.logs import log
 from statestore.store.trashing import Discard, SessionTrasher
 from statestore.stored import SessionSummary
@@ -79,17 +79,17 @@ class SessionPruner(SessionTrasher):
         """Delete sessions that are still at the version they were listed with; how many were."""
         as_created = sorted(summaries, key=lambda summary: summary.created_text)  # as they lie in a database
         pruned = 0
-        for chunk in chunks(as_created, self._engine.atomic_scope):
+        for chunk in chunks(as_created):
             changes = [
                 DeleteSession(summary.id, Requires(version=summary.version, owner=self._owner)) for summary in chunk
             ]
             try:
-                pruned += await self._delete_chunk(changes)
+                pruned += await delete_sessions(self._engine, changes)
             except StoreUnavailable as error:
                 if not _is_full(error):
                     raise
                 for change in changes:  # one by one, nothing needs to be written first
-                    pruned += await self._delete_chunk([change])
+                    pruned += await delete_sessions(self._engine, [change])
         return pruned
 
     async def _throw_unchanged_away(self, summaries: Sequence[SessionSummary], hours: int) -> int:
@@ -110,18 +110,6 @@ class SessionPruner(SessionTrasher):
                 pruned += await self._throw_away(discards)
                 discards, size = [], 0
         return pruned + await self._throw_away(discards)
-
-    async def _delete_chunk(self, chunk: Sequence[DeleteSession]) -> int:
-        """Delete those sessions of a chunk that nobody changed; how many there were."""
-        while chunk:
-            try:
-                outcomes = await self._engine.commit(chunk)
-            except PreconditionFailed as failed:
-                spared = {failure.index for failure in failed.failures}
-                chunk = [change for index, change in enumerate(chunk) if index not in spared]
-            else:
-                return sum(outcome.deleted for outcome in outcomes)
-        return 0
 
 
 def _is_full(error: StoreUnavailable) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import cast
 
-from statestore.engine import DeleteSession, Engine, PreconditionFailed, Requires, Searches, SessionQuery, Watches
+from statestore.engine import DeleteSession, Engine, Requires, Searches, SessionQuery, Watches
 from statestore.errors import CorruptData, CursorExpired, SessionConflict
-from statestore.store.chunks import CHUNK, chunks
+from statestore.store.deleting import CHUNK, chunks, delete_sessions
 from statestore.store.trashing import SessionTrasher
 from statestore.store.writing import MAX_ATTEMPTS
 
@@ -50,13 +50,9 @@ class Erasure:
         query = SessionQuery(user_id=self._user_id, order="id", limit=CHUNK)
         while found := await self._engine.list_sessions(query):
             listed += len(found)
-            for chunk in chunks(found, self._engine.atomic_scope):
+            for chunk in chunks(found):
                 doomed = [DeleteSession(summary.id, Requires(owner=self._user_id)) for summary in chunk]
-                try:
-                    outcomes = await self._engine.commit(doomed)
-                except PreconditionFailed:
-                    break  # deleted and created anew by somebody else in between: look again
-                deleted += sum(outcome.deleted for outcome in outcomes)
+                deleted += await delete_sessions(self._engine, doomed)
         return listed, deleted
 
     async def _check_none_is_left(self) -> None:

@@ -1,0 +1,61 @@
+"""Deleting many sessions, a piece at a time, so that other writers get their turn in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, cast
+
+from statestore.engine import DeleteSession, Engine, GroupCommits, PreconditionFailed
+from statestore.stored import SessionSummary
+
+CHUNK: Final = 1000
+CHUNK_BYTES: Final = 4 * 1024 * 1024
+"""How many sessions, and how much of them, are deleted at once."""
+
+
+def chunks(summaries: Sequence[SessionSummary]) -> Iterator[list[SessionSummary]]:
+    """The sessions in order, as many at a time as are deleted at once; a large one is by itself."""
+    chunk: list[SessionSummary] = []
+    size = 0
+    for summary in summaries:
+        if chunk and (len(chunk) >= CHUNK or size + summary.size > CHUNK_BYTES):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(summary)
+        size += summary.size
+    if chunk:
+        yield chunk
+
+
+async def delete_sessions(engine: Engine, chunk: Sequence[DeleteSession]) -> int:
+    """Delete those sessions of a chunk that may be deleted; how many there were."""
+    if engine.atomic_scope == "item":
+        return await _delete_each(engine, chunk)
+    while chunk:
+        try:
+            outcomes = await engine.commit(chunk)
+        except PreconditionFailed as failed:
+            spared = {failure.index for failure in failed.failures}
+            chunk = [change for index, change in enumerate(chunk) if index not in spared]
+        else:
+            return sum(outcome.deleted for outcome in outcomes)
+    return 0
+
+
+async def _delete_each(engine: Engine, chunk: Sequence[DeleteSession]) -> int:
+    """The same where a batch is one item: many batches at once, if the engine can."""
+    if not hasattr(engine, "commit_group"):
+        return sum([await _deleted(engine, change) for change in chunk])
+    results = await cast("GroupCommits", engine).commit_group([[change] for change in chunk])
+    for result in results:
+        if isinstance(result, Exception) and not isinstance(result, PreconditionFailed):
+            raise result
+    return sum(outcome.deleted for result in results if not isinstance(result, Exception) for outcome in result)
+
+
+async def _deleted(engine: Engine, change: DeleteSession) -> int:
+    try:
+        (outcome,) = await engine.commit([change])
+    except PreconditionFailed:
+        return 0
+    return outcome.deleted
