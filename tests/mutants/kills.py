@@ -12,9 +12,10 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a batch of several files has no journal",
         file="engines/files/batches.py",
-        old="            journal.write_journal(self._directory, Journal(steps))\n",
-        new="",
-        noticed_by=f"{_KILLS}[files]",
+        old="            journal.put_in_place(self._directory, prepared.journal)\n",
+        new="            pass\n",
+        noticed_by="processes/test_durability.py::"
+        "test_a_batch_is_on_the_disk_with_its_journal_before_any_of_its_files_gets_its_name",
     ),
     Mutant(
         breaks="the journal of a dead writer is thrown away",
@@ -93,7 +94,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "                    else:\n"
             "                        plans[index] = self._planner.plan(batch)\n"
         ),
-        noticed_by=f"{_KILLS}[valkey]",
+        noticed_by="conformance/test_valkey.py::TestValkeyEngine::test_a_failing_change_stops_its_batch_at_every_position[plain]",
     ),
     Mutant(
         breaks="on a cluster, what was stored is not listed",

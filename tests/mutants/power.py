@@ -116,8 +116,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a journal is not flushed before its batch is made",
         file=_JOURNAL,
-        old="        raise\n    directory.lasting.flush(directory.own)\n",
-        new="        raise\n",
+        old="directory.own, NAME)\n    directory.lasting.flush(directory.own)\n",
+        new="directory.own, NAME)\n",
         noticed_by=f"{_DEED}[a batch of several files]",
     ),
     Mutant(

@@ -38,6 +38,34 @@ MUTANTS: tuple[Mutant, ...] = (
         "soak/test_races.py::test_on_files_too_a_category_is_emptied_at_one_moment",
     ),
     Mutant(
+        "files: what others wrote while a batch was prepared is not seen",
+        "engines/files/batches.py",
+        "        self._preparer.check_unchanged(batch, prepared)\n",
+        "",
+        "test_files_batches.py::test_a_prune_spares_what_was_said_while_it_was_prepared",
+    ),
+    Mutant(
+        "files: documents that come while a category's deletion is prepared stay",
+        "engines/files/preparing.py",
+        "        if self._singles(batch) != prepared.singles:\n",
+        "        if False:\n",
+        "test_files_batches.py::test_a_document_that_came_while_its_category_was_to_be_deleted_goes_too",
+    ),
+    Mutant(
+        "files: what is being prepared is taken for left over",
+        "engines/files/batches.py",
+        "        with self._locks.shared(PREPARING):\n",
+        "        with self._locks.shared(BATCHES + PREPARING):\n",
+        "test_files_batches.py::test_what_is_being_prepared_is_no_leftover_to_whoever_opens_the_store",
+    ),
+    Mutant(
+        "files: a batch is prepared while others wait for its locks",
+        "engines/files/batches.py",
+        "                if self._directory.temporary.keeps_nanoseconds:",
+        "                if not batch:",
+        "test_files_batches.py::test_while_others_wait_nothing_is_read_written_or_freed_but_the_journal",
+    ),
+    Mutant(
         "files: the listing's index trusts what it once saw",
         "engines/files/seen.py",
         "                if (\n                    entry.mtime_ns",
@@ -57,7 +85,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "engines/judging.py",
         "if requires.created is not None and present.created != requires.created:",
         "if requires.created is not None and present.created is None:",
-        f"{RACES}[files]",
+        "conformance/test_files.py::TestFilesEngine::test_a_session_created_anew_is_another_session[plain]",
     ),
     Mutant(
         "memory: batches are made without the lock",

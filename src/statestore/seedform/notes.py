@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from heapq import merge
+from itertools import accumulate, islice
 from typing import Annotated, Final
 
 import msgspec
@@ -83,9 +83,11 @@ def numbering_of(notes: Notes, columns: Columns) -> Numbering:
     numbers = tuple(list(seqs) for seqs in covered)
     beyond = [column[len(seqs) :] for column, seqs in zip(columns, covered, strict=True)]
     moments = iter(sortable([record.timestamp_text for column in beyond for record in column]))
-    rest = [[(next(moments), index) for _ in column] for index, column in enumerate(beyond)]
-    for seq, (_, index) in enumerate(merge(*rest), notes.next):
-        numbers[index].append(seq)
+    # Who always takes the earliest head goes by the latest moment that each list has come to, and then by the list.
+    reached = [moment for column in beyond for moment in accumulate(islice(moments, len(column)), max)]
+    lists = [seqs for column, seqs in zip(beyond, numbers, strict=True) for _ in column]
+    for seq, place in enumerate(sorted(range(len(reached)), key=reached.__getitem__), notes.next):
+        lists[place].append(seq)
     return Numbering(*numbers, keys=_keys_by_seq(notes, columns, numbers))
 
 

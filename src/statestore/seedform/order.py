@@ -25,7 +25,7 @@ _GAP: Final = b", \t\r\n"
 """What stands between two records of a JSON array, which are objects."""
 
 
-class _Column(NamedTuple):
+class Column(NamedTuple):
     """One of the three lists: the numbers of its records, which ascend, where each begins, and where the last ends."""
 
     numbers: Sequence[int]
@@ -33,21 +33,25 @@ class _Column(NamedTuple):
 
     def tail(self, text: memoryview) -> memoryview:
         """The JSON array of the records that were added since, in a list that grew at its end."""
-        return memoryview(b"[" + bytes(text[self.places[-1] :]).lstrip(_GAP)) if self.numbers else text
+        end = self.places[-1]
+        return memoryview(b"[" + bytes(text[end:]).lstrip(_GAP)) if end > len(b"[") else text
 
-    def grown(self, numbers: Sequence[int], text: memoryview) -> _Column:
+    def grown(self, numbers: Sequence[int], text: memoryview) -> Column:
         """The column with those that were added since, and the numbers that they have."""
         all_numbers, places = array("q", self.numbers), array("q", self.places)
         all_numbers.extend(numbers)
         end = places.pop()
         added = bytes(text[end:])
+        items = raw_items(self.tail(text))
+        if len(items) != len(numbers):
+            raise ValueError(f"{len(items)} records cannot have {len(numbers)} numbers")
         place = 0
-        for item in raw_items(self.tail(text)):
+        for length in map(len, items):
             place = added.index(b"{", place)
             places.append(end + place)
-            place += memoryview(item).nbytes
+            place += length
         places.append(end + place)
-        return _Column(all_numbers, places)
+        return Column(all_numbers, places)
 
     def run(self, after: int, before: int) -> range:
         """Which of its records are numbered above ``after`` and below ``before``."""
@@ -65,15 +69,19 @@ class _Column(NamedTuple):
 
 
 class Order(NamedTuple):
-    """The places of all records of a session, and the keys that some of them carry."""
+    """The places of a session's records, all or the newest, and the keys that some of them carry."""
 
-    columns: tuple[_Column, _Column, _Column]
+    columns: tuple[Column, Column, Column]
     keys: dict[int, str]
+    left_out: tuple[int, int, int] = (0, 0, 0)
+    """How many records of each list come before these, and before all of the others, too."""
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """How many records there are in each list."""
-        users, agents, events = (len(column.numbers) for column in self.columns)
+        """How many records there are in each list, with those that are left out."""
+        users, agents, events = (
+            out + len(column.numbers) for out, column in zip(self.left_out, self.columns, strict=True)
+        )
         return users, agents, events
 
     def tails(self, arrays: RecordArrays) -> RecordArrays:
@@ -86,10 +94,10 @@ class Order(NamedTuple):
             column.grown(numbers, text)
             for column, numbers, text in zip(self.columns, added.columns, arrays, strict=True)
         )
-        return Order((users, agents, events), self.keys | added.keys)
+        return Order((users, agents, events), self.keys | added.keys, self.left_out)
 
 
-_NOTHING: Final = _Column((), array("q", [len(b"[")]))
+_NOTHING: Final = Column((), array("q", [len(b"[")]))
 NOTHING: Final = Order((_NOTHING, _NOTHING, _NOTHING), {})
 """The order of no records."""
 
@@ -108,6 +116,15 @@ class OrderedRecords(NamedTuple):
     def count_below(self, seq: int) -> int:
         """How many come before a number."""
         return sum(bisect_left(column.numbers, seq) for column in self.order.columns)
+
+    def holds(self, after: int | None, before: int | None, last: int | None) -> bool:
+        """Whether a window has none of those that are left out."""
+        if not any(self.order.left_out):
+            return True
+        if after is not None and after >= min(column.numbers[0] for column in self.order.columns if column.numbers) - 1:
+            return True
+        runs = [column.run(after or 0, _LAST if before is None else before) for column in self.order.columns]
+        return last is not None and sum(map(len, runs)) >= last
 
     def window(self, after: int | None, before: int | None, last: int | None) -> Records:
         """Those that are numbered above ``after`` and below ``before``, at most the ``last`` ones."""

@@ -16,8 +16,9 @@ from statestore.jsontext import compact, joined_members, pretty
 from statestore.names import RESERVED_METADATA_KEY
 from statestore.records import AGENT, USER, DecodedRecords, RecordArrays, decode_arrays, latest_moment
 from statestore.seedform import layout
+from statestore.seedform.newest import newest
 from statestore.seedform.notes import Columns, Notes, fitting_seqs, next_seq_of, numbering_of, parse_notes
-from statestore.seedform.order import NOTHING, Order, OrderedRecords
+from statestore.seedform.order import NOTHING, RECORDS_A_PART, Order, OrderedRecords
 from statestore.seedform.pieces import Edit, Pieces, in_text_order
 from statestore.stored import Numbering, Records, SessionFields
 from statestore.timestamps import nanoseconds
@@ -161,10 +162,20 @@ class SessionText:
             return Records(RecordArrays(), Numbering())
         if after is None and before is None and last is None:
             return self.records
-        return self.ordered().window(after, before, last)
+        if self._order is None:
+            count = max(last or 0, RECORDS_A_PART)
+            self._order = newest(self._arrays(), self.records.decoded()[:3], self.notes, count)
+        found = self._placed()
+        return (found if found.holds(after, before, last) else self.ordered()).window(after, before, last)
 
     def ordered(self) -> OrderedRecords:
-        """The records, to be read a part at a time. Those of which it is not known yet where they are are decoded."""
+        """All records, to be read a part at a time."""
+        if self._order is not None and any(self._order.left_out):
+            self._order = None
+        return self._placed()
+
+    def _placed(self) -> OrderedRecords:
+        """The records whose places are known, or else all; with those that were added since, which are decoded."""
         arrays = self._arrays()
         order = self._order
         if order is None:

@@ -10,7 +10,9 @@ import heapq
 import sqlite3
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable
+from itertools import islice
 
 import msgspec
 
@@ -21,8 +23,8 @@ from statestore.engines.files.index_file import IndexFile
 from statestore.engines.files.own_database import OwnDatabase
 from statestore.engines.files.seen import TICK_NS, Entry, differences
 from statestore.engines.forking import forget_after_fork
-from statestore.engines.selecting import has_filters, select
-from statestore.stored import SessionSummary
+from statestore.engines.selecting import has_filters, is_selected, place_of
+from statestore.stored import Cursor, SessionSummary
 from statestore.timestamps import nanoseconds
 
 Examine = Callable[[str], tuple[Identity, SessionSummary | str] | None]
@@ -42,15 +44,15 @@ class Index:
         self._file = IndexFile(database, is_writable=is_writable) if database is not None else None
         self._entries: dict[str, Entry] | None = None
         self._summaries: dict[str, SessionSummary] = {}
-        self._newest_first: list[SessionSummary] | None = None
+        self._ordered: dict[str, list[SessionSummary]] = {}
         self._lock = threading.Lock()
         forget_after_fork(self)
 
     def forget(self) -> None:
         """Begin anew, with what is on disk."""
         self._lock = threading.Lock()
-        self._entries = self._newest_first = None
-        self._summaries = {}
+        self._entries = None
+        self._summaries, self._ordered = {}, {}
 
     def refresh(self, directory: int, examine: Examine, confirm: Confirm) -> None:
         """Bring the index up to date with a directory. Only files that changed are looked at."""
@@ -69,7 +71,7 @@ class Index:
                 self._look_at(session_id, entries, examine)
             for session_id in changed:
                 self._is_confirmed(session_id, entries, confirm)  # no longer young: the next listing need not look
-            self._newest_first = None
+            self._ordered = {}
             if self._file:
                 looked_at = [entry for session_id in suspects if (entry := entries.get(session_id))]
                 self._file.save([(entry, self._summaries.get(entry.id)) for entry in looked_at], gone)
@@ -109,22 +111,26 @@ class Index:
         with self._lock:
             if query.limit is not None and query.after is None and query.order == "updated" and not has_filters(query):
                 return self._newest(query.limit)
-            newest_first = self._all()
-        return select(newest_first, query) if query != SessionQuery() else list(newest_first)
+            ordered = self._all(query.order)
+        rest = ordered if query.after is None else ordered[_place_after(query.after, ordered, query.order) :]
+        most = len(rest) if query.limit is None else min(query.limit, len(rest))
+        if not has_filters(query):
+            return rest[:most]
+        return list(islice((summary for summary in rest if is_selected(summary, query)), most))
 
     def _newest(self, limit: int) -> list[SessionSummary]:
-        if self._newest_first is not None:
-            return self._newest_first[:limit]
+        if "updated" in self._ordered:
+            return self._ordered["updated"][:limit]
         places = ((-entry.updated_ns, entry.id) for entry in (self._entries or {}).values() if not entry.error)
         return self._summaries_of([session_id for _, session_id in heapq.nsmallest(limit, places)])
 
-    def _all(self) -> list[SessionSummary]:
-        """All summaries, newest first; decoded and sorted once, until something changes."""
-        if self._newest_first is None:
-            entries = (entry for entry in (self._entries or {}).values() if not entry.error)
-            places = sorted((-entry.updated_ns, entry.id) for entry in entries)
-            self._newest_first = self._summaries_of([session_id for _, session_id in places])
-        return self._newest_first
+    def _all(self, order: str) -> list[SessionSummary]:
+        """All summaries, newest first or by id; decoded and sorted once, until something changes."""
+        if order not in self._ordered:
+            entries = [entry for entry in (self._entries or {}).values() if not entry.error]
+            entries.sort(key=lambda entry: entry.id if order == "id" else (-entry.updated_ns, entry.id))
+            self._ordered[order] = self._summaries_of([entry.id for entry in entries])
+        return self._ordered[order]
 
     def _summaries_of(self, session_ids: list[str]) -> list[SessionSummary]:
         """The summaries of these sessions; what is only on disk yet is read from there."""
@@ -143,8 +149,8 @@ class Index:
             found = self._file.summaries(missing)
         except (sqlite3.DatabaseError, msgspec.DecodeError, UnicodeDecodeError) as error:
             self._file.discard(error)
-            self._entries = self._newest_first = None
-            self._summaries = {}
+            self._entries = None
+            self._summaries, self._ordered = {}, {}
             raise IndexDamaged(str(error)) from error
         entries = self._entries or {}
         present = {
@@ -157,3 +163,11 @@ class Index:
         for session_id in missing:
             if session_id not in self._summaries:
                 del entries[session_id]
+
+
+def _place_after(cursor: Cursor, ordered: list[SessionSummary], order: str) -> int:
+    """Where a listing goes on that ended at a cursor."""
+    if order == "id":
+        return bisect_right(ordered, cursor.id, key=lambda summary: summary.id)
+    place = -cursor.updated_ns, cursor.id
+    return bisect_right(ordered, place, key=lambda summary: (place_of(summary), summary.id))

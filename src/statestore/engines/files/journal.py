@@ -18,6 +18,7 @@ from msgspec import Struct
 from statestore.engine import ChangeSession, NewRecord, NewSession
 from statestore.engines.files.directory import OWN, Directory, NotAFile
 from statestore.engines.files.identity import status_of
+from statestore.engines.files.locks import PREPARING
 from statestore.errors import CorruptData, InvalidName
 from statestore.names import check_stored_category
 from statestore.seedform.pieces import Pieces
@@ -48,21 +49,22 @@ class SessionChange(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
 
 class Step(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One file: where it belongs, what it was before, and the temporary file that takes its place."""
+    """One file: where it belongs, what it was before, and what takes its place."""
 
     category: str
     name: str
+    temporary: str
+    """The temporary file that takes its place; if the file goes, the one that it becomes."""
     before: str | None = None
     """Size and checksum of the bytes before; ``None`` if there was no file."""
     after: str | None = None
     """Size and checksum of the bytes after; ``None`` if the file goes."""
-    temporary: str | None = None
     change: SessionChange | None = None
 
     def check(self) -> None:
         """Raise `InvalidName` if the step would reach out of the store."""
         check_stored_category(self.category)
-        for name in (self.name, self.temporary or "none"):
+        for name in (self.name, self.temporary):
             if "/" in name or name in ("", ".", ".."):
                 raise InvalidName(f"{name!r} is not the name of a file")
 
@@ -102,15 +104,20 @@ def read_journal(directory: Directory) -> Journal | None:
     return journal
 
 
-def write_journal(directory: Directory, journal: Journal) -> None:
-    """Put a journal in place. When this returns, the batch has happened."""
-    temporary, _ = directory.temporary.prepare(NAME, Pieces.of(_encode(journal)), None)
+def prepared(directory: Directory, journal: Journal) -> str:
+    """The temporary file of a journal."""
+    temporary, _ = directory.temporary.prepare(PREPARING, Pieces.of(_encode(journal)), None)
     try:
         directory.temporary.flush_names()  # a journal without the files that it speaks of would be half a batch
-        directory.temporary.put_in_place(temporary, directory.own, NAME)
     except BaseException:
         directory.temporary.discard(temporary)
         raise
+    return temporary
+
+
+def put_in_place(directory: Directory, temporary: str) -> None:
+    """Put a journal in its place. When this returns, the batch has happened."""
+    directory.temporary.put_in_place(temporary, directory.own, NAME)
     directory.lasting.flush(directory.own)
 
 

@@ -20,6 +20,7 @@ from statestore.errors import StoreUnavailable
 STRIPES: Final = 64
 ALL_STRIPES: Final = [f"{number:02x}" for number in range(STRIPES)]
 BATCHES: Final = "batches"
+PREPARING: Final = "preparing"
 
 _held: dict[int, tuple[int, int, int]] = {}
 """The lock files that are open, each with its thread and what tells it from other files."""
@@ -65,7 +66,7 @@ class Locks:
     @contextmanager
     def shared_if_there(self, name: str) -> Generator[None]:
         """Hold one lock together with other readers, if anybody ever made it; after those who wait to be alone."""
-        with self._through_entry(self._shared, name):
+        with self._through_entry(self.shared, name):
             yield
 
     @contextmanager
@@ -83,7 +84,8 @@ class Locks:
             yield
 
     @contextmanager
-    def _shared(self, name: str) -> Generator[None]:
+    def shared(self, name: str) -> Generator[None]:
+        """Hold one lock together with others, if anybody ever made it."""
         try:
             fd = None if self._directory < 0 else self._take(name, fcntl.LOCK_SH)
         except FileNotFoundError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from itertools import groupby
 from typing import NamedTuple
 
 from statestore.engine import ChangeSession, DeleteDocument, DeleteSession, PutDocument
@@ -80,10 +82,10 @@ class Surveyor:
             return None if directory is None else self.find(change, directory, place)
 
     def find(self, change: SingleChange, directory: int, place: Place) -> Found | None:
-        """What is there now. A session to be deleted need not be understood, unless its owner matters."""
+        """What is there now. A session to be deleted is read, and understood only if it matters whose it is."""
         if isinstance(change, ChangeSession):
             return _found_image(self._sessions.image_in(directory, change.id))
-        if isinstance(change, DeleteSession):
+        if isinstance(change, DeleteSession) and (change.requires.owner, change.requires.created) != (None, None):
             try:
                 image = self._sessions.image_in(directory, change.id)
             except CorruptSession:
@@ -102,13 +104,6 @@ class Surveyor:
         body, status = found
         return Found(body, status, version_text(Identity.of(status), body.crc32()))
 
-    def check_alone(self, change: SingleChange, found: Found | None) -> None:
-        """The same as `check_unchanged`, of a change whose directory is not open."""
-        place = place_of(change)
-        with self._directory.category(place.category) as directory:
-            if directory is not None:
-                self.check_unchanged(directory, place, found)
-
     def check_unchanged(self, directory: int, place: Place, found: Found | None) -> None:
         """Raise `ChangedMeanwhile` if somebody without our lock replaced the file since we read it.
 
@@ -118,6 +113,17 @@ class Surveyor:
         is_same = now is None if found is None else now is not None and Identity.of(now) == Identity.of(found.status)
         if not is_same:
             raise ChangedMeanwhile(f"{place.category}/{place.file} changed")
+
+    def check_all_unchanged(self, files: Iterable[tuple[Place, Found | None, Plan]]) -> None:
+        """The same of many files, whose directories are not open. One that is to be written into must be there."""
+        by_category = sorted(files, key=_category)
+        for category, some in groupby(by_category, key=_category):
+            with self._directory.category(category) as directory:
+                for place, found, plan in some:
+                    if directory is not None:
+                        self.check_unchanged(directory, place, found)
+                    elif found is not None or plan.body is not None:
+                        raise ChangedMeanwhile(f"{category} was removed")
 
     def noted(self, place: Place, plan: Plan, status: os.stat_result) -> Version:
         """Remember what was written; its version."""
@@ -149,6 +155,10 @@ def planned(change: SingleChange, found: Found | None) -> Plan:
     image = found.image if found else None
     text, seqs = created(change) if image is None else changed(image.text, change)
     return Plan(text.pieces, text, seqs)
+
+
+def _category(file: tuple[Place, Found | None, Plan]) -> str:
+    return file[0].category
 
 
 def _found_image(image: SessionImage | None) -> Found | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 from collections.abc import Sequence
 
 import msgspec
@@ -14,7 +15,7 @@ from statestore.engines.files.directory import Directory, NotAFile
 from statestore.engines.files.editing import changed
 from statestore.engines.files.identity import status_of
 from statestore.engines.files.journal import Step, fingerprint
-from statestore.engines.files.locks import ALL_STRIPES, BATCHES, Locks, stripe_of
+from statestore.engines.files.locks import ALL_STRIPES, BATCHES, PREPARING, Locks, stripe_of
 from statestore.errors import InvalidValue
 from statestore.records import said_in
 from statestore.seedform.pieces import Pieces
@@ -24,9 +25,14 @@ log = logging.getLogger("statestore")
 
 
 def owner_of(temporary: str) -> str | None:
-    """The stripe that a temporary file is named for, or the journal; ``None`` if somebody else put it there."""
+    """The lock that a temporary file is named for; ``None`` if somebody else put it there."""
     owner = temporary.partition(".")[0]
-    return owner if owner in (journal.NAME, *ALL_STRIPES) else None
+    return owner if owner in (PREPARING, *ALL_STRIPES) else None
+
+
+def _is_file(status: os.stat_result | None) -> bool:
+    """Whether there is something that is no directory, which would take along what is in it."""
+    return status is not None and not stat.S_ISDIR(status.st_mode)
 
 
 class Recovery:
@@ -37,7 +43,7 @@ class Recovery:
         self._locks = locks
 
     def make(self, steps: Sequence[Step], done: Sequence[Step] = ()) -> None:
-        """Put everything in its place; then the journal has done its work.
+        """Put everything in its place; then the journal has done its work. What goes is a temporary file then.
 
         What the dead had done already is flushed, too: they may not have come to that.
         """
@@ -47,10 +53,10 @@ class Recovery:
                 if directory is None:
                     continue  # removed with all that was in it, after a crash: there is nothing to put anywhere
                 for step in here:
-                    if step.temporary is not None:
+                    if step.after is not None:
                         self._directory.temporary.put_in_place(step.temporary, directory, step.name)
-                    elif status_of(directory, step.name) is not None:
-                        os.unlink(step.name, dir_fd=directory)
+                    elif _is_file(status_of(directory, step.name)):
+                        self._directory.temporary.take_out(directory, step.name, step.temporary)
                 self._directory.lasting.flush(directory)
         journal.remove_journal(self._directory)
 
@@ -67,14 +73,13 @@ class Recovery:
         with self._locks.all_held(stripe_of((step.category, step.name)) for step in left.steps):
             self.make([merged for step in left.steps if (merged := self._remaining(step)) is not None], left.steps)
             for step in left.steps:  # only now: what is there twice tells whoever comes next what is still to be done
-                if step.temporary is not None:
-                    self._directory.temporary.discard(step.temporary)
+                self._directory.temporary.discard(step.temporary)
 
     def _remaining(self, step: Step) -> Step | None:
         """What is still to be done of a step: all of it, nothing, or our change on top of somebody else's."""
         found = self._read_again(step)
         now = fingerprint(found[0] if found else None)
-        is_ready = step.temporary is None or self._directory.temporary.is_there(step.temporary)
+        is_ready = step.after is None or self._directory.temporary.is_there(step.temporary)
         if now == step.before and now != step.after and is_ready:
             return step
         merged = None
@@ -83,7 +88,7 @@ class Recovery:
         if merged is None or found is None:
             return None  # done already, or another program's later word on it
         temporary, _ = self._directory.temporary.prepare(stripe_of((step.category, step.name)), merged, found[1])
-        return Step(step.category, step.name, now, fingerprint(merged), temporary)
+        return Step(step.category, step.name, temporary, now, fingerprint(merged))
 
     def _read_again(self, step: Step) -> tuple[Pieces, os.stat_result] | None:
         where = f"{step.category}/{step.name}"
@@ -119,9 +124,7 @@ class Recovery:
             self.finish_journal_of_the_dead()
             for name in self._directory.temporary.names():
                 owner = owner_of(name)
-                if owner == journal.NAME:
-                    self._directory.temporary.discard(name)  # only written with this lock held
-                elif owner is not None:
+                if owner is not None:
                     with self._locks.held_if_free(owner) as is_left_over:
                         if is_left_over:
                             self._directory.temporary.discard(name)

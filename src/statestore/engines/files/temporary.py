@@ -49,9 +49,14 @@ class TemporaryFiles:
         """Whether there is one of this name."""
         return status_of(self._directory, name) is not None
 
-    def prepare(self, stripe: str, body: Pieces, old: os.stat_result | None) -> tuple[str, os.stat_result]:
-        """Write one, down to the disk; its name. Whoever holds the stripe's lock owns it."""
-        name = f"{stripe}.{secrets.token_hex(8)}"
+    @staticmethod
+    def name_for(owner: str) -> str:
+        """A name that no other one has."""
+        return f"{owner}.{secrets.token_hex(8)}"
+
+    def prepare(self, owner: str, body: Pieces, old: os.stat_result | None) -> tuple[str, os.stat_result]:
+        """Write one, down to the disk; its name. Whoever holds the lock of that name owns it."""
+        name = self.name_for(owner)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(name, flags, 0o666, dir_fd=self._directory)
         try:
@@ -82,6 +87,18 @@ class TemporaryFiles:
     def put_in_place(self, temporary: str, directory: int, name: str) -> None:
         """Give one its real name, in one step. The directory must be flushed afterwards."""
         os.rename(temporary, name, src_dir_fd=self._directory, dst_dir_fd=directory)
+
+    def take_out(self, directory: int, name: str, temporary: str) -> None:
+        """Make a file of a directory a temporary one, in one step; if no rename leads here from there, remove it.
+
+        To free the room of a file takes a disk longer than all else, and can be done when nobody waits.
+        """
+        try:
+            os.rename(name, temporary, src_dir_fd=directory, dst_dir_fd=self._directory)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            os.unlink(name, dir_fd=directory)
 
     def status_in_place(self, directory: int, name: str, prepared: os.stat_result) -> os.stat_result:
         """What a stat says of one that was put in place; what it said before, if that is not our file any more."""
