@@ -276,6 +276,18 @@ class GroupCommits(Protocol):
         ...
 
 
+class ReadsSeveral(Protocol):
+    """Hands out many small items in one call. What is large or damaged may be left out: it is read alone."""
+
+    async def read_sessions(self, ids: Sequence[str]) -> list[StoredSession]:
+        """Those of some sessions that are small and can be read, whole."""
+        ...
+
+    async def get_documents(self, category: str, places: Sequence[tuple[str, DocumentKind]]) -> list[Document]:
+        """Those of some documents, by name and kind, that are small and can be read."""
+        ...
+
+
 class SearchQuery(Struct, frozen=True):
     """What to look for, in whose sessions, from where, how much."""
 

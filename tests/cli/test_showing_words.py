@@ -11,6 +11,7 @@ import pytest
 from program import STYLE, screen
 
 from statestore import Session, StateStore
+from statestore.cli.rendering import LONGEST, MOST_TOKENS, as_written, rendered
 
 PIECES = (
     "List<%s>",
@@ -78,6 +79,16 @@ def test_what_rendering_would_hide_is_shown_as_it_is_written(tmp_path: Path, mes
 def test_a_cell_that_is_too_wide_is_shown_whole(tmp_path: Path) -> None:
     address = "https://example.com/" + "x" * 300
     assert address in shown(tmp_path, f"|a|b|\n|-|-|\n|1|{address}|\n")
+
+
+def test_what_would_take_long_to_render_is_shown_as_it_is_written() -> None:
+    table = "|a|b|\n|-|-|\n"
+    long_one = table + "|1|2|\n" * (LONGEST // 6)
+    wide = "|a" * 10 + "|\n" + "|-" * 10 + "|\n"
+    many_cells = wide + "|1\n" * (MOST_TOKENS // 30)
+    assert len(many_cells) < LONGEST < len(long_one)
+    assert [rendered(long_one), rendered(many_cells)] == [as_written(long_one), as_written(many_cells)]
+    assert "|" not in rendered(table + "|1|2|\n" * 100) + rendered(wide + "|1\n" * 100)
 
 
 def test_no_spelling_of_a_direction_control_turns_the_terminal(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from statestore.engines.sqlite import SqliteEngine, finding
 from statestore.engines.sqlite.indexing import has_seen, last_change
 from statestore.errors import InvalidCursor, InvalidValue, NotSupported
 from statestore.stored import (
+    DOCUMENT_KINDS,
     Document,
     DocumentInfo,
     DocumentKind,
@@ -584,6 +585,28 @@ class Whole(SqliteEngine):
 
     async def repair(self) -> list[Problem]:
         return []
+
+    async def read_sessions(self, ids: Sequence[str]) -> list[StoredSession]:
+        found = [await self.read_session(session_id) for session_id in ids]
+        return [stored for stored in found if stored is not None]
+
+    async def get_documents(self, category: str, places: Sequence[tuple[str, DocumentKind]]) -> list[Document]:
+        found = [await self.get_document(category, *place) for place in places]
+        return [document for document in found if document is not None]
+
+
+@noticed_by("test_sessions_that_are_read_together_are_as_they_are_alone")
+class ReadsOnlyTheNewestTogether(Whole):
+    async def read_sessions(self, ids: Sequence[str]) -> list[StoredSession]:
+        found = [await self.read_session(session_id, last=20) for session_id in ids]
+        return [stored for stored in found if stored is not None]
+
+
+@noticed_by("test_documents_that_are_read_together_are_as_they_are_alone")
+class ReadsAnyKindTogether(Whole):
+    async def get_documents(self, category: str, places: Sequence[tuple[str, DocumentKind]]) -> list[Document]:
+        anyhow: list[tuple[str, DocumentKind]] = [(name, kind) for name, _ in places for kind in DOCUMENT_KINDS]
+        return await super().get_documents(category, anyhow)
 
 
 @noticed_by("test_a_change_wakes_who_waits_for_it")

@@ -232,6 +232,7 @@ OFFERED = {
     "search": "test_words_are_found_wherever_they_are",
     "watch": "test_every_record_is_told_once_and_in_order",
     "group": "test_each_batch_of_a_group_has_its_result",
+    "several": "test_sessions_that_are_read_together_are_as_they_are_alone",
     "backup": "test_a_backup_holds_everything",
     "wake": "test_a_change_wakes_who_waits_for_it",
     "repair": "test_a_repair_changes_nothing_that_is_sound",

@@ -28,7 +28,7 @@ def prefix_of(place: Path) -> str:
 class TestValkeyEngine(EngineContract):
     """Every promise, on one server."""
 
-    offers = frozenset({"watch", "group", "repair"})
+    offers = frozenset({"watch", "group", "several", "repair"})
 
     def make_engine(self, place: Path) -> Engine:
         return engine_for(f"{shared_url()}?prefix={prefix_of(place)}")
@@ -37,7 +37,7 @@ class TestValkeyEngine(EngineContract):
 class TestValkeyClusterEngine(EngineContract):
     """Every promise that a cluster can keep: items change one by one, and nobody is told."""
 
-    offers = frozenset({"repair"})
+    offers = frozenset({"group", "several", "repair"})
     examples = 10
 
     def make_engine(self, place: Path) -> Engine:

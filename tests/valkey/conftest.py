@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from servers.valkey import ValkeyCluster, ValkeyServer, cluster, forget, server, shared_cluster, shared_url
+from statestore.engines.valkey.pool import ConnectionPool
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -46,3 +48,17 @@ def own_cluster() -> Iterator[ValkeyCluster]:
     """A cluster that the test may ill-treat."""
     with cluster() as found:
         yield found
+
+
+@pytest.fixture
+def exchanges(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """A list that grows with each round trip to a server."""
+    noted: list[object] = []
+    exchange = ConnectionPool.exchange
+
+    async def note_and_exchange(pool: ConnectionPool, commands: Any) -> Any:
+        noted.append(commands)
+        return await exchange(pool, commands)
+
+    monkeypatch.setattr(ConnectionPool, "exchange", note_and_exchange)
+    return noted

@@ -6,18 +6,22 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import pytest
 from valkey_load import loaded
 
 from servers.valkey import ValkeyCluster, ValkeyServer, server
 from statestore import Session, StateStore, StoreUnavailable, UserMessage
-from statestore.conformance.changes import appended, user
+from statestore.conformance.changes import appended, created, user
+from statestore.engine import DeleteSession, GroupCommits
 from statestore.engines.valkey.cluster_calling import ClusterCaller
 from statestore.engines.valkey.keys import Keys
 from statestore.engines.valkey.planning import Planner
 from statestore.engines.valkey.scripts import COMMIT
 from statestore.engines.valkey.url import parse
+from statestore.host import step
+from statestore.store.beneath import engine_of
 
 HOSTILE = [
     "{",
@@ -38,6 +42,23 @@ HOSTILE = [
     "[a]",
     ":h",
 ]
+
+
+@pytest.mark.parametrize("which", ["url", "cluster_url"])
+def test_many_batches_of_one_item_cost_few_round_trips(
+    request: pytest.FixtureRequest, exchanges: list[object], which: str
+) -> None:
+    with StateStore.open(request.getfixturevalue(which)) as store:
+        engine = cast("GroupCommits", engine_of(store))
+        exchanges.clear()
+        step(engine.commit_group([[created(f"s{number:03}", user("one"))] for number in range(100)]))
+        assert len(exchanges) < 20
+        assert store.count_sessions() == 100
+        exchanges.clear()
+        results = step(engine.commit_group([[DeleteSession(f"s{number:03}")] for number in range(100)]))
+        assert len(exchanges) < 20
+        assert [outcome.deleted for result in results if isinstance(result, list) for outcome in result] == [1] * 100
+        assert (store.count_sessions(), store.check()) == (0, [])
 
 
 @pytest.mark.parametrize("which", ["url", "cluster_url"])

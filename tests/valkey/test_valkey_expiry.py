@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Literal, cast
 
 import pytest
 
 from servers.valkey import ValkeyServer, shared_cluster
 from statestore import AsyncStateStore, Session, StateStore, UserMessage
+from statestore.conformance.changes import created
+from statestore.engine import GroupCommits
 from statestore.engines.valkey.calling import ServerCaller
 from statestore.engines.valkey.keys import Keys
 from statestore.engines.valkey.mending import mend
 from statestore.engines.valkey.surveying_indexes import survey_indexes
 from statestore.engines.valkey.url import parse
+from statestore.host import step
+from statestore.store.beneath import engine_of
 
 TTL = 0.6
 
@@ -120,6 +125,29 @@ def test_a_listing_clears_expired_sessions_out_of_other_indexes(own_server: Valk
             wait_until_gone(store, "s")
             assert is_empty()
             assert _entries(own_server) == {}
+
+
+@pytest.mark.parametrize("order", ["updated", "id"])
+@pytest.mark.parametrize("user_id", [None, "alice"])
+def test_a_page_behind_many_expired_sessions_takes_few_calls(
+    place: str, exchanges: list[object], order: Literal["updated", "id"], user_id: str | None
+) -> None:
+    with StateStore.open(place) as lasting, StateStore.open(f"{place}&ttl={TTL}") as store:
+        lasting.save_session(session("z"))
+        newer = [[created(f"s{number:03}", user_id="alice", at="2999-01-01T00:00:00Z")] for number in range(150)]
+        step(cast("GroupCommits", engine_of(store)).commit_group(newer))
+        wait_until_gone(store, "s149")
+        with StateStore.open(place, read_only=True) as reader:
+            exchanges.clear()
+            found = reader.list_sessions(limit=1, order=order, user_id=user_id)
+            assert [summary.id for summary in found] == ["z"]
+            assert len(exchanges) < 25, "which leaves the entries of what is gone as they are"
+        exchanges.clear()
+        assert [summary.id for summary in lasting.list_sessions(limit=1, order=order, user_id=user_id)] == ["z"]
+        assert len(exchanges) < 25
+        exchanges.clear()
+        assert [summary.id for summary in lasting.list_sessions(limit=1, order=order, user_id=user_id)] == ["z"]
+        assert len(exchanges) <= 5, "for now they are gone"
 
 
 def test_a_repair_clears_expired_sessions_out_of_all_indexes(own_server: ValkeyServer) -> None:

@@ -21,6 +21,10 @@ _AS_WRITTEN: Final = ("html_block", "html_inline", "entity", "link", "image", "a
 _STYLE: Final = re.compile(r"\x1b\[[0-9;]*m")
 _MARKUP: Final = re.compile(r"[\s!-/:-@\[-`{-~]+")
 """What may be gone once markdown is rendered: white space and punctuation."""
+LONGEST: Final = 20_000
+"""How many characters are rendered at most: some texts of this length take the renderer seconds."""
+MOST_TOKENS: Final = 30_000
+"""How many tokens are rendered at most: a row of a table may be short, and yet have many cells."""
 
 
 def as_written(content: str) -> str:
@@ -32,8 +36,10 @@ def rendered(content: str) -> str:
     """A text rendered for this terminal; as it is written, where rendering would hide some of it.
 
     That is so for what is nested too deep, for a cell that is too much in a table, for numbers of a list that do not
-    follow each other, and for a text that has no words.
+    follow each other, and for a text that has no words. What is very long is left as it is written, too.
     """
+    if len(content) > LONGEST:
+        return as_written(content)
     words = _characters(content)
     text = _renderer()(content)
     return text if words and words <= _characters(_STYLE.sub("", text)) else as_written(content)
@@ -46,7 +52,7 @@ def _characters(text: str) -> Counter[str]:
 
 @lru_cache(maxsize=1)
 def _renderer() -> Callable[[str], str]:
-    """What renders markdown; loaded once it is needed."""
+    """What renders markdown, or gives nothing where that is too much; loaded once it is needed."""
     from markdown_it import MarkdownIt  # noqa: PLC0415 - 30 ms
     from rich.console import Console  # noqa: PLC0415 - 60 ms
     from rich.markdown import Markdown  # noqa: PLC0415 - 100 ms
@@ -66,7 +72,10 @@ def _renderer() -> Callable[[str], str]:
 
     def render(content: str) -> str:
         written = on_its_lines(content).replace("\n", "  \n")  # who writes messages means the ends of lines
-        markdown.parsed = list(_with_languages(parser.parse(written)))
+        tokens = parser.parse(written)
+        if len(tokens) > MOST_TOKENS:
+            return ""
+        markdown.parsed = list(_with_languages(tokens))
         console.print(markdown)
         text = page.getvalue().rstrip("\n")
         page.seek(0)

@@ -7,10 +7,10 @@
             return MyEngine(place)
 
 Every case runs in both faces of the store. Nothing is skipped: an engine that lacks a part fails. What an engine can
-do besides, it declares with ``offers = frozenset({"search", "watch", "wake", "group", "backup", "repair"})``, or some
-of these, and must do right; what it does not declare, it must not have, and the store must refuse. With the cases comes
-a state machine that tries random histories, reopenings and crashes among them, against an oracle that shares no code
-with any engine. ``python -m statestore.conformance URL`` runs all of it and prints a report.
+do besides, it declares with ``offers = frozenset({"search", "watch"})``, say, and must do right (the docstring of
+``offers`` names all there is); what it does not declare, it must not have, and the store must refuse. With the cases
+comes a state machine that tries random histories, reopenings and crashes among them, against an oracle that shares no
+code with any engine. ``python -m statestore.conformance URL`` runs all of it and prints a report.
 
 Needs ``pytest`` and ``hypothesis``; ``import statestore`` does not import this package.
 """

@@ -21,6 +21,7 @@ from statestore.engine import (
     GroupCommits,
     Outcome,
     PreconditionFailed,
+    ReadsSeveral,
     Searches,
     Watches,
 )
@@ -162,6 +163,11 @@ class Bench:
         """The engine, which commits in groups."""
         return cast("GroupCommits", self.engine)
 
+    @property
+    def several(self) -> ReadsSeveral:
+        """The engine, which reads several items at once."""
+        return cast("ReadsSeveral", self.engine)
+
     def offers(self, capability: Capability) -> bool:
         """Whether the engine is said to offer this."""
         return capability in self._contract.offers
@@ -191,6 +197,7 @@ class Bench:
             "backup": [lambda: store.backup(copy)],
             "repair": [lambda: store.check(repair=True)],
             "group": [],
+            "several": [],
             "wake": [],
         }
         await store.save_json("notes", "n", 1)

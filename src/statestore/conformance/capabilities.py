@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from statestore.engine import Engine, SearchQuery
 from statestore.terms import Term
 
-Capability = Literal["search", "watch", "wake", "group", "backup", "repair"]
+Capability = Literal["search", "watch", "wake", "group", "several", "backup", "repair"]
 
 OPTIONAL_CALLS: Final[dict[Capability, dict[str, tuple[tuple[Any, ...], dict[str, Any]]]]] = {
     "search": {"search_sessions": ((SearchQuery((Term(("word",)),)),), {}), "update_search_index": ((), {})},
@@ -18,6 +18,7 @@ OPTIONAL_CALLS: Final[dict[Capability, dict[str, tuple[tuple[Any, ...], dict[str
     "wake": {"wait_for_changes": (("cursor", 0.1), {})},
     "repair": {"repair": ((), {})},
     "group": {"commit_group": (([],), {})},
+    "several": {"read_sessions": (([],), {}), "get_documents": (("notes", []), {})},
     "backup": {"backup": (("path",), {})},
 }
 """The methods of each capability, with arguments that they must take."""

@@ -24,6 +24,7 @@ from statestore.conformance.records import RecordCases
 from statestore.conformance.reopening import ReopeningCases
 from statestore.conformance.repairs import RepairCases
 from statestore.conformance.searching import SearchCases
+from statestore.conformance.several import SeveralCases
 from statestore.conformance.users import UserCases
 from statestore.conformance.versions import VersionCases
 from statestore.conformance.waking import WakeCases
@@ -35,6 +36,7 @@ class EngineContract(  # pytest runs the last one first
     BackupCases,
     RepairCases,
     GroupCases,
+    SeveralCases,
     WakeCases,
     WatchCases,
     SearchCases,

@@ -91,14 +91,16 @@ async def _copied(
     if source.url == target.url:
         raise InvalidValue(f"{source.url} cannot be copied into itself")
     # Loaded when somebody copies: few who import the package do.
+    from statestore.copying.ahead import ReadAhead  # noqa: PLC0415
     from statestore.copying.surveying import Survey  # noqa: PLC0415
     from statestore.copying.transferring import Transfer  # noqa: PLC0415
     from statestore.copying.verifying import Verification  # noqa: PLC0415
 
     teller = Teller(progress)
-    survey = Survey(source, target, teller, into_existing=into_existing)
+    ours, theirs = ReadAhead(source), ReadAhead(target)
+    survey = Survey(ours, theirs, teller, into_existing=into_existing)
     await survey.run()
-    transfer = Transfer(source, target, teller, survey)
+    transfer = Transfer(ours, theirs, teller, survey)
     await transfer.run()
-    verification = Verification(source, target, teller, transfer.unreadable, into_existing=into_existing)
+    verification = Verification(ours, theirs, teller, transfer.unreadable, into_existing=into_existing)
     return await verification.run(skipped=transfer.skipped)

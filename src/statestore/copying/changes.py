@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from statestore.copying.standing import PROP
-from statestore.engine import ChangeSession, NewRecord
+from statestore.engine import ChangeSession, NewRecord, Requires
 from statestore.jsontext import changed_members, members
 from statestore.store.recreating import fields_of, new_records
 from statestore.stored import StoredSession
@@ -36,6 +36,14 @@ def continuation(head: StoredSession, part: StoredSession) -> ChangeSession:
     The moment is that of the fields and the metadata that were copied, so that later ones are known as later.
     """
     return ChangeSession(head.id, head.fields.updated, append=new_records(part))
+
+
+def whole_rest(ours: StoredSession, theirs: StoredSession, rest: StoredSession) -> ChangeSession | None:
+    """The one change that adds these records and brings all else up to date; ``None`` if that takes several."""
+    change, *more = catching_up(ours, theirs)
+    if more:
+        return None
+    return msgspec.structs.replace(change, append=new_records(rest), requires=Requires(version=theirs.version))
 
 
 def prop(stored: StoredSession) -> ChangeSession:

@@ -1,14 +1,24 @@
-"""Writing to the target: small changes together where it can, each by itself where it cannot."""
+"""Writing to the target: small changes in one batch where it can, or in one call, or each by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Final, cast
 
 from msgspec.structs import replace
 
 from statestore.copying.telling import CopyRefused, Difference
-from statestore.engine import Change, ChangeSession, Engine, Outcome, PreconditionFailed, PutDocument, Requires
+from statestore.engine import (
+    Change,
+    ChangeSession,
+    Engine,
+    GroupCommits,
+    Outcome,
+    PreconditionFailed,
+    PutDocument,
+    Requires,
+)
 from statestore.errors import InvalidValue, NotSupported
 from statestore.stored import Version
 
@@ -22,7 +32,9 @@ class Packer:
     def __init__(self, target: Engine, on_commit: Callable[[], None]) -> None:
         self._target = target
         self._on_commit = on_commit
-        self._most = PACK_CHANGES if target.atomic_scope == "store" else 1
+        self._spans = target.atomic_scope == "store"
+        self._grouping = cast("GroupCommits", target) if hasattr(target, "commit_group") else None
+        self._most = PACK_CHANGES if self._spans or self._grouping is not None else 1
         self._changes: list[Change] = []
         self._bytes = 0
 
@@ -39,7 +51,7 @@ class Packer:
         """Write what was gathered."""
         changes, self._changes, self._bytes = self._changes, [], 0
         if changes:
-            await self._commit(changes)
+            await (self._commit(changes) if self._spans else self._commit_singly(changes))
             self._on_commit()
 
     async def commit(self, change: ChangeSession, version: Version | None = None) -> Version:
@@ -52,9 +64,32 @@ class Packer:
         assert outcome.version is not None
         return outcome.version
 
+    async def _commit_singly(self, changes: Sequence[Change]) -> None:
+        """Write changes that cannot share a batch, in one call where the target has one for that."""
+        if self._grouping is None or len(changes) == 1:
+            for change in changes:
+                await self._commit([change])
+            return
+        results = await self._grouping.commit_group([[change] for change in changes])
+        for change, result in zip(changes, results, strict=True):
+            if isinstance(result, Exception):
+                with self._explaining([change]):
+                    raise result
+
     async def _commit(self, changes: Sequence[Change]) -> list[Outcome]:
         try:
-            return await self._target.commit(changes)
+            with self._explaining(changes):
+                return await self._target.commit(changes)
+        except (NotSupported, InvalidValue):
+            if len(changes) == 1:
+                raise
+        return [outcome for change in changes for outcome in await self._commit([change])]  # which one it is
+
+    @contextmanager
+    def _explaining(self, changes: Sequence[Change]) -> Generator[None]:
+        """While changes are made: what a copy says if they cannot be."""
+        try:
+            yield
         except PreconditionFailed as failed:
             found = [Difference(_place(changes[failure.index]), failure.reason) for failure in failed.failures]
             raise CopyRefused(
@@ -63,10 +98,8 @@ class Packer:
                 found,
             ) from failed
         except (NotSupported, InvalidValue) as error:
-            if len(changes) == 1:
-                kind = NotSupported if isinstance(error, NotSupported) else InvalidValue
-                raise kind(f"{self._target.url} cannot hold {_place(changes[0])}: {error}") from error
-        return [outcome for change in changes for outcome in await self._commit([change])]
+            kind = NotSupported if isinstance(error, NotSupported) else InvalidValue
+            raise kind(f"{self._target.url} cannot hold {_place(changes[0])}: {error}") from error
 
 
 def _place(change: Change) -> str:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import msgspec
-
 from statestore.copying.layouts import are_alike
-from statestore.copying.windows import Pace, has_records, last_record, windows
-from statestore.engine import Engine
+from statestore.copying.windows import Pace, ReadsSessions, has_records, last_record, windows
 from statestore.stored import StoredRecord, StoredSession
 from statestore.timestamps import nanoseconds
 
@@ -29,7 +26,13 @@ class Standing(NamedTuple):
 
 
 async def standing_of(
-    source: Engine, target: Engine, ours: StoredSession, theirs: StoredSession, pace: Pace, *, is_trusted: bool = False
+    source: ReadsSessions,
+    target: ReadsSessions,
+    ours: StoredSession,
+    theirs: StoredSession,
+    pace: Pace,
+    *,
+    is_trusted: bool = False,
 ) -> Standing:
     """Compare a session of the source with the target's of the same id.
 
@@ -64,7 +67,7 @@ async def standing_of(
     return Standing(is_same=is_same, last_seq=last_seq, is_propped=is_propped)
 
 
-async def _has_record(engine: Engine, session_id: str, record: StoredRecord) -> bool:
+async def _has_record(engine: ReadsSessions, session_id: str, record: StoredRecord) -> bool:
     stored = await engine.read_session(session_id, after=record.seq - 1, before=record.seq + 1)
     return stored is not None and stored.records.in_order() == [record]
 
@@ -83,13 +86,15 @@ def _header_difference(ours: StoredSession, theirs: StoredSession) -> str | None
         return "its layout is not the same"
     if nanoseconds(theirs.fields.updated) < nanoseconds(ours.fields.updated):
         return None  # an earlier state: what differs was changed in the source since
-    for name in msgspec.structs.fields(type(ours.fields)):
-        if getattr(ours.fields, name.name) != getattr(theirs.fields, name.name):
-            return f"its {name.name} is not the same"
+    for name in ours.fields.__struct_fields__:
+        if getattr(ours.fields, name) != getattr(theirs.fields, name):
+            return f"its {name} is not the same"
     return None if ours.metadata == theirs.metadata else "its metadata are not the same"
 
 
-async def _record_difference(source: Engine, target: Engine, session_id: str, pace: Pace, last_seq: int) -> str | None:
+async def _record_difference(
+    source: ReadsSessions, target: ReadsSessions, session_id: str, pace: Pace, last_seq: int
+) -> str | None:
     """Compare the records up to a number, which is that of the target's last."""
     compared = 0
     async for window in windows(target, session_id, pace):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from statestore.copying.ahead import ReadAhead, documents_ahead, sessions_ahead
 from statestore.copying.standing import standing_of
 from statestore.copying.telling import CopyRefused, Differences, Teller
-from statestore.copying.walking import document_pages, document_place, session_pages
+from statestore.copying.walking import document_pages, document_place, session_pages, sessions_between
 from statestore.copying.windows import Pace
-from statestore.engine import Engine, SessionQuery
+from statestore.engine import SessionQuery
 from statestore.errors import CorruptData
 from statestore.store.reading import understanding
 from statestore.stored import DocumentInfo, SessionSummary
@@ -15,7 +16,7 @@ from statestore.stored import DocumentInfo, SessionSummary
 class Survey:
     """Looks at every item of the target."""
 
-    def __init__(self, source: Engine, target: Engine, teller: Teller, *, into_existing: bool) -> None:
+    def __init__(self, source: ReadAhead, target: ReadAhead, teller: Teller, *, into_existing: bool) -> None:
         self._source = source
         self._target = target
         self._teller = teller
@@ -28,23 +29,27 @@ class Survey:
 
     async def run(self) -> None:
         """Raise `CopyRefused`, naming what does not fit."""
-        self._teller.begin("comparing", await self._target.count_sessions(SessionQuery()))
-        async for page in session_pages(self._target):
+        source, target = self._source.engine, self._target.engine
+        self._teller.begin("comparing", await target.count_sessions(SessionQuery()))
+        after: str | None = None
+        async for page in session_pages(target):
             self.is_fresh = False
-            for summary in page:
+            ours = await sessions_between(source, after, page[-1].id)
+            after = page[-1].id
+            async for summary in sessions_ahead(page, (self._source, ours), (self._target, page)):
                 await self._look_at_session(summary)
                 self._teller.sessions += 1
             self._teller.tell()
-        async for infos in document_pages(self._target):
+        async for infos in document_pages(target):
             self.is_fresh = False
-            for info in infos:
+            async for info in documents_ahead(infos, self._source, self._target):
                 await self._look_at_document(info)
                 self._teller.documents += 1
             self._teller.tell()
         if self._refused:
             hint = "" if self._into_existing else "; into_existing=True leaves alone what only the target has"
             raise CopyRefused(
-                f"{self._target.url} cannot become a copy of {self._source.url}, and nothing was written: "
+                f"{target.url} cannot become a copy of {source.url}, and nothing was written: "
                 f"{self._refused.shown()}. Delete these from the target, or copy into an empty store{hint}",
                 self._refused.found,
             )

@@ -9,8 +9,7 @@ import msgspec
 
 from statestore.copying.layouts import essence
 from statestore.copying.standing import headers_are_equal
-from statestore.copying.windows import Pace, has_records, windows
-from statestore.engine import Engine
+from statestore.copying.windows import Pace, ReadsSessions, has_records, windows
 from statestore.stored import Document, SessionSummary, StoredRecord, StoredSession
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -28,7 +27,7 @@ class Tally:
         """The digest of everything so far, in the order it came in."""
         return self._digest.hexdigest()
 
-    async def add_session(self, source: Engine, target: Engine, summary: SessionSummary) -> str | None:
+    async def add_session(self, source: ReadsSessions, target: ReadsSessions, summary: SessionSummary) -> str | None:
         """Read a session from both stores; what is not the same, if anything."""
         compared: int | None = 0
         digest = hashlib.sha256()

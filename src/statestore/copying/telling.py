@@ -79,6 +79,7 @@ class Differences:
 
     def __init__(self) -> None:
         self.found: list[Difference] = []
+        self._places: set[str] = set()
         self._count = 0
 
     def __len__(self) -> int:
@@ -86,10 +87,11 @@ class Differences:
 
     def add(self, where: str, what: object) -> None:
         """Note one more; what was noted before is not noted twice."""
-        if any(each.where == where for each in self.found):
+        if where in self._places:
             return
         self._count += 1
         if len(self.found) < KEPT:
+            self._places.add(where)
             self.found.append(Difference(where, str(what)))
 
     @contextmanager

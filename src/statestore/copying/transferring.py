@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from statestore.copying.changes import catching_up, continuation, prop, unprop
+from statestore.copying.ahead import ReadAhead, documents_ahead, sessions_ahead
+from statestore.copying.changes import catching_up, continuation, prop, unprop, whole_rest
 from statestore.copying.packing import Packer
 from statestore.copying.standing import headers_are_equal, standing_of
 from statestore.copying.surveying import Survey
 from statestore.copying.telling import Differences, Teller
-from statestore.copying.walking import check_place, document_pages, document_place, session_ids_between, session_pages
+from statestore.copying.walking import check_place, document_pages, document_place, session_pages, sessions_between
 from statestore.copying.windows import Pace, has_records, windows
-from statestore.engine import ChangeSession, Engine, PutDocument, Requires, SessionQuery
+from statestore.engine import ChangeSession, PutDocument, Requires, SessionQuery
 from statestore.names import check_session_id
 from statestore.store.reading import understanding
 from statestore.store.recreating import creation
@@ -19,30 +20,32 @@ from statestore.stored import DocumentInfo, SessionSummary, StoredSession, Versi
 class Transfer:
     """Goes through the source, and writes to the target."""
 
-    def __init__(self, source: Engine, target: Engine, teller: Teller, survey: Survey) -> None:
+    def __init__(self, source: ReadAhead, target: ReadAhead, teller: Teller, survey: Survey) -> None:
         self._source = source
         self._target = target
         self._teller = teller
         self._survey = survey
-        self._packer = Packer(target, teller.tell)
+        self._packer = Packer(target.engine, teller.tell)
         self.skipped = 0
         """How many items the target had already."""
         self.unreadable = Differences()
 
     async def run(self) -> None:
         """Copy everything that can be read."""
-        self._teller.begin("copying", await self._source.count_sessions(SessionQuery()))
+        source, target = self._source.engine, self._target.engine
+        self._teller.begin("copying", await source.count_sessions(SessionQuery()))
         after: str | None = None
-        async for page in session_pages(self._source):
-            last = page[-1].id
-            there = set[str]() if self._survey.is_fresh else await session_ids_between(self._target, after, last)
-            after = last
-            for summary in page:
+        async for page in session_pages(source):
+            theirs = [] if self._survey.is_fresh else await sessions_between(target, after, page[-1].id)
+            there = {summary.id for summary in theirs}
+            after = page[-1].id
+            async for summary in sessions_ahead(page, (self._source, page), (self._target, theirs)):
                 with self.unreadable.noting_unreadable(f"session {summary.id}"):
                     await self._copy_session(summary, is_there=summary.id in there)
                 self._teller.sessions += 1
-        async for infos in document_pages(self._source):
-            for info in infos:
+        stores = (self._source,) if self._survey.is_fresh else (self._source, self._target)
+        async for infos in document_pages(source):
+            async for info in documents_ahead(infos, *stores):
                 with self.unreadable.noting_unreadable(document_place(info)):
                     await self._copy_document(info)
                 self._teller.documents += 1
@@ -93,6 +96,11 @@ class Transfer:
         if standing.is_same:
             self.skipped += 1
             return
+        if not standing.is_propped and pace.width is None:
+            change = await self._whole_rest(ours, theirs, standing.last_seq)
+            if change is not None:
+                await self._packer.add(change, self._counted(change))
+                return
         version, last_seq, next_seq = theirs.version, standing.last_seq, theirs.next_seq
         if standing.is_propped:
             version = await self._commit(unprop(ours, last_seq), version)
@@ -107,6 +115,16 @@ class Transfer:
                 last_seq = _last_seq(change, last_seq)
                 next_seq = last_seq + 1
         await self._take_numbers(ours, version, last_seq, next_seq)
+
+    async def _whole_rest(self, ours: StoredSession, theirs: StoredSession, last_seq: int) -> ChangeSession | None:
+        """The one change that brings a session up to date, if one is enough."""
+        rest = await self._source.read_session(ours.id, after=last_seq)
+        if rest is None:
+            return None
+        with understanding(ours.id):
+            change = whole_rest(ours, theirs, rest)
+        next_seq = _last_seq(change, theirs.next_seq - 1) + 1 if change is not None else None
+        return change if next_seq == ours.next_seq else None
 
     async def _take_numbers(self, head: StoredSession, version: Version, last_seq: int, next_seq: int) -> None:
         """Numbers that were given out in the source to records that are gone are not given out in the target."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from statestore.copying.ahead import ReadAhead, documents_ahead, sessions_ahead
 from statestore.copying.tallying import Tally
 from statestore.copying.telling import CopyIncomplete, CopyReport, Differences, Teller
 from statestore.copying.walking import check_place, document_pages, document_place, session_in_question, session_pages
-from statestore.engine import Engine, SessionQuery
+from statestore.engine import SessionQuery
 from statestore.errors import CorruptData, InvalidName
 from statestore.names import check_session_id
 from statestore.store.reading import understanding
@@ -18,7 +19,7 @@ class Verification:
     """Reads everything back."""
 
     def __init__(
-        self, source: Engine, target: Engine, teller: Teller, unreadable: Differences, *, into_existing: bool
+        self, source: ReadAhead, target: ReadAhead, teller: Teller, unreadable: Differences, *, into_existing: bool
     ) -> None:
         self._source = source
         self._target = target
@@ -30,23 +31,24 @@ class Verification:
 
     async def run(self, *, skipped: int) -> CopyReport:
         """Raise `CopyIncomplete`, naming what is not the same in both, or could not be read."""
-        self._teller.begin("verifying", await self._source.count_sessions(SessionQuery()))
-        async for page in session_pages(self._source):
-            for summary in page:
+        source, target = self._source.engine, self._target.engine
+        self._teller.begin("verifying", await source.count_sessions(SessionQuery()))
+        async for page in session_pages(source):
+            async for summary in sessions_ahead(page, (self._source, page), (self._target, page)):
                 await self._verify_session(summary)
             self._tell()
-        async for infos in document_pages(self._source):
-            for info in infos:
+        async for infos in document_pages(source):
+            async for info in documents_ahead(infos, self._source, self._target):
                 await self._verify_document(info)
             self._tell()
-        problems = await self._source.check()
+        problems = await source.check()
         await self._note_what_no_listing_shows(problems)
         if not self._into_existing and not self._unreadable:
             await self._compare_counts()
         tally = self._tally
         report = CopyReport(
-            source=self._source.url,
-            target=self._target.url,
+            source=source.url,
+            target=target.url,
             sessions=tally.sessions,
             records=tally.records,
             documents=tally.documents,
@@ -85,9 +87,10 @@ class Verification:
 
     async def _compare_counts(self) -> None:
         """The target has nothing more: what was deleted from the source meanwhile is still there."""
-        sessions = await self._target.count_sessions(SessionQuery())
+        target = self._target.engine
+        sessions = await target.count_sessions(SessionQuery())
         documents = 0
-        async for infos in document_pages(self._target):
+        async for infos in document_pages(target):
             documents += len(infos)
         for what, ours, theirs in (
             ("sessions", self._tally.sessions, sessions),
@@ -104,7 +107,7 @@ class Verification:
                 continue
             try:
                 check_session_id(session_id)
-                await self._source.read_session(session_id, last=0)
+                await self._source.engine.read_session(session_id, last=0)
             except CorruptData as error:
                 self._unreadable.add(f"session {session_id}", error)
             except InvalidName as error:

@@ -33,11 +33,11 @@ async def document_pages(engine: Engine) -> AsyncIterator[list[DocumentInfo]]:
             query = DocumentQuery(category, after=(page[-1].name, page[-1].kind), limit=PAGE)
 
 
-async def session_ids_between(engine: Engine, after: str | None, last: str) -> set[str]:
-    """The ids of the sessions in a part of the listing by id."""
-    found: set[str] = set()
+async def sessions_between(engine: Engine, after: str | None, last: str) -> list[SessionSummary]:
+    """The sessions in a part of the listing by id."""
+    found: list[SessionSummary] = []
     async for page in session_pages(engine, after=after):
-        found.update(summary.id for summary in page if summary.id <= last)
+        found += [summary for summary in page if summary.id <= last]
         if page[-1].id >= last:
             break
     return found

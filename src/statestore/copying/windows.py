@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from statestore.engine import Engine
 from statestore.stored import SessionSummary, StoredRecord, StoredSession
 
 WINDOW_RECORDS: Final = 2000
 WINDOW_BYTES: Final = 1 << 19
+
+
+class ReadsSessions(Protocol):
+    """Whatever a session can be read from: an engine, or what was fetched from it."""
+
+    async def read_session(
+        self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
+    ) -> StoredSession | None:
+        """As of `Engine.read_session`."""
+        ...
 
 
 class Window(NamedTuple):
@@ -34,7 +43,7 @@ class Pace(NamedTuple):
         return cls(max(1, min(WINDOW_RECORDS, WINDOW_BYTES * count // max(summary.size, 1))))
 
 
-async def windows(engine: Engine, session_id: str, pace: Pace, *, after: int = 0) -> AsyncIterator[Window]:
+async def windows(engine: ReadsSessions, session_id: str, pace: Pace, *, after: int = 0) -> AsyncIterator[Window]:
     """A session's records above a number, part by part; one part at least, if there is such a session."""
     if pace.width is None:
         stored = await engine.read_session(session_id, after=after or None)
@@ -54,7 +63,7 @@ async def windows(engine: Engine, session_id: str, pace: Pace, *, after: int = 0
             return
 
 
-async def last_record(engine: Engine, session_id: str, *, before: int | None = None) -> StoredRecord | None:
+async def last_record(engine: ReadsSessions, session_id: str, *, before: int | None = None) -> StoredRecord | None:
     """The last record of a session, or the last one below a number."""
     stored = await engine.read_session(session_id, before=before, last=1)
     records = stored.records.in_order() if stored is not None else []
@@ -67,7 +76,7 @@ def has_records(stored: StoredSession) -> bool:
     return bool(len(numbers.users) or len(numbers.agents) or len(numbers.events))
 
 
-async def _end_of_gap(engine: Engine, session_id: str, after: int, width: int, next_seq: int) -> int:
+async def _end_of_gap(engine: ReadsSessions, session_id: str, after: int, width: int, next_seq: int) -> int:
     """The number right below the first record above another: numbers may be far apart."""
     while not await _has_any(engine, session_id, after, width):
         after += width
@@ -84,6 +93,6 @@ async def _end_of_gap(engine: Engine, session_id: str, after: int, width: int, n
     return after
 
 
-async def _has_any(engine: Engine, session_id: str, after: int, width: int) -> bool:
+async def _has_any(engine: ReadsSessions, session_id: str, after: int, width: int) -> bool:
     stored = await engine.read_session(session_id, after=after, before=after + width + 1, last=1)
     return stored is not None and has_records(stored)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from statestore.engine import AtomicScope, Batch, Outcome, RunsIn, SessionQuery
+from statestore.engine import AtomicScope, Batch, Outcome, Result, RunsIn, SessionQuery
 from statestore.engines.grouping import Grouping
-from statestore.engines.judging import check_batch
 from statestore.engines.valkey import cluster_listing
 from statestore.engines.valkey.address import Address
 from statestore.engines.valkey.cluster_calling import ClusterCaller
 from statestore.engines.valkey.cluster_writing import ClusterWriter
 from statestore.engines.valkey.planning import Planner
 from statestore.engines.valkey.storage import Storage
-from statestore.errors import NotSupported
 from statestore.stored import SessionSummary
 
 LANES: Final = 4
@@ -35,21 +34,19 @@ class ValkeyClusterEngine(Storage):
     ) -> None:
         super().__init__(ClusterCaller(address), create=create, read_only=read_only, durability=durability)
         planner = Planner(self._keys, ttl=address.ttl_ms, changes_kept=0, has_indexes=False)
-        writer = ClusterWriter(self._caller, self._keys, planner)
-        self._grouping = Grouping(writer.make_all, lanes=LANES, patience=address.timeout)
+        self._writer = ClusterWriter(self._caller, self._keys, planner)
+        self._grouping = Grouping(self._writer.make_all, lanes=LANES, patience=address.timeout)
 
     async def commit(self, batch: Batch) -> list[Outcome]:
         self._check_writable()
-        check_batch(batch)
-        if not batch:
-            return []
-        if len(batch) > 1:
-            raise NotSupported(
-                f"{self.url}: on a cluster a batch is one session or one document, and this one has {len(batch)}: "
-                "commit them one by one, or use a single server"
-            )
+        self._writer.check(batch)
         with self._calls:
-            return await self._grouping.commit(batch)
+            return await self._grouping.commit(batch) if batch else []
+
+    async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
+        self._check_writable()
+        with self._calls:
+            return await self._writer.make_all(batches)
 
     async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
         with self._calls:

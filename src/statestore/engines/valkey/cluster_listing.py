@@ -20,6 +20,7 @@ from statestore.engines.valkey.listing import list_categories as listed_categori
 from statestore.engines.valkey.mending import look_for, put_right, seen_in
 from statestore.engines.valkey.ordering import owned_by_id
 from statestore.engines.valkey.planning import Listed, entries_to_add
+from statestore.engines.valkey.pool import Command
 from statestore.errors import CorruptData
 from statestore.stored import SessionSummary
 from statestore.timestamps import nanoseconds
@@ -68,12 +69,16 @@ async def _walk(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: b
     beginning, _ = bounds_of(query)
     seen: set[str] = set()
     async for entries in _pages(caller, index, query, page) if owned is None else _parts(owned.entries, page):
-        for entry, header in zip(entries, await _headers(caller, keys, index, entries), strict=True):
+        headers = await _headers(caller, keys, index, entries)
+        if may_clean:
+            gone = [entry for entry, it in zip(entries, headers, strict=True) if it is not None and it[_PLACE] is None]
+            await _forget(caller, keys, index, gone)
+        for entry, header in zip(entries, headers, strict=True):
             if header is None:
                 continue
             session_id = _id_in(keys, index, entry)
             if not _is_true(entry, header, query):
-                if may_clean:
+                if may_clean and header[_PLACE] is not None:
                     await _correct(caller, keys, index, entry, header)
                 if header[_VERSION] is None or (query.after and f"({header[_PLACE]}{session_id}".encode() <= beginning):
                     continue
@@ -92,6 +97,7 @@ async def _pages(caller: Caller, index: str, query: SessionQuery, page: int) -> 
         if len(entries) < page:
             return
         start = b"(" + entries[-1]
+        page = PAGE  # some were in vain
 
 
 async def _parts(entries: list[bytes], page: int) -> AsyncIterator[list[bytes]]:
@@ -141,21 +147,26 @@ def _is_damaged(header: list[str | None], session_id: str) -> bool:
     return any(marks) and (None in marks or marks[0] != session_id)
 
 
-async def _correct(caller: Caller, keys: Keys, index: str, entry: bytes, header: list[Any]) -> None:
-    """Remove an entry that is left over, and see that the session, if there is one, is listed where it is.
+async def _forget(caller: Caller, keys: Keys, index: str, entries: list[bytes]) -> None:
+    """Remove the entries of sessions that are gone, all at once.
 
     Whoever creates a session writes its header first and its entries later: so a look after the removal sees either
     the header, or that the entries are yet to come.
     """
+    commands: list[Command] = []
+    for entry in entries:
+        places = {keys.ids: _id_in(keys, index, entry)} | ({keys.newest: entry} if index != keys.ids else {})
+        commands += [("ZREM", key, member) for key, member in (places | {index: entry}).items()]
+    await caller.call_with_refusals(commands)
+    for entry, header in zip(entries, await _headers(caller, keys, index, entries), strict=True):
+        if header is not None and header[_PLACE] is not None:  # it came back, and may not be listed any more
+            await _correct(caller, keys, index, entry, header)
+
+
+async def _correct(caller: Caller, keys: Keys, index: str, entry: bytes, header: list[Any]) -> None:
+    """See that a session is listed where it is, and not where an entry says that is left over."""
     session_id = _id_in(keys, index, entry)
     has_place = index != keys.ids
-    if header[_PLACE] is None:
-        places = {keys.ids: session_id} | ({keys.newest: entry} if has_place else {}) | {index: entry}
-        await caller.call_with_refusals([("ZREM", key, member) for key, member in places.items()])
-        (found,) = await _headers(caller, keys, index, [entry])
-        if found is None or found[_PLACE] is None:
-            return
-        header = found
     listed = Listed(session_id, header[_USER], None, header[_PLACE])
     await caller.call_with_refusals(entries_to_add(keys, listed))
     if has_place and entry[:PLACE_DIGITS] != header[_PLACE].encode():

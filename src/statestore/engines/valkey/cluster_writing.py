@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import chain, compress, islice
 
 from statestore.engine import Batch, Change, PutDocument, Result
+from statestore.engines.judging import check_batch
 from statestore.engines.valkey.calling import Caller
 from statestore.engines.valkey.keys import Keys
 from statestore.engines.valkey.mending import look_for, put_right, seen_in
@@ -21,7 +22,7 @@ from statestore.engines.valkey.planning import (
 )
 from statestore.engines.valkey.pool import Command
 from statestore.engines.valkey.settling import Settlement
-from statestore.errors import StateStoreError
+from statestore.errors import NotSupported, StateStoreError
 
 log = logging.getLogger("statestore")
 
@@ -41,7 +42,11 @@ class ClusterWriter:
         plans: dict[int, Plan] = {}
         for index, batch in enumerate(batches):
             try:
-                plans[index] = self._planner.plan(batch)
+                self.check(batch)
+                if batch:
+                    plans[index] = self._planner.plan(batch)
+                else:
+                    results[index] = []
             except Exception as error:  # noqa: BLE001 - told to the one caller, whatever it is
                 results[index] = error
         made: list[tuple[Change, list[Listed]]] = []
@@ -55,6 +60,15 @@ class ClusterWriter:
                     results[index] = error
         await self._list(made)
         return [results[index] for index in range(len(batches))]
+
+    def check(self, batch: Batch) -> None:
+        """Raise if a batch names more than one item: what lies on several nodes cannot change together."""
+        check_batch(batch)
+        if len(batch) > 1:
+            raise NotSupported(
+                f"{self._caller.address.url}: on a cluster a batch is one session or one document, and this one has "
+                f"{len(batch)}: commit them one by one, or use a single server"
+            )
 
     async def _list(self, made: Sequence[tuple[Change, Sequence[Listed]]]) -> None:
         """List what was changed. What cannot be listed is stored nevertheless, and check() will tell.

@@ -86,8 +86,10 @@ async def list_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_
     limit = None if query.limit is None else max(query.limit, 0)
     is_filtered = not is_told_by_index(keys, index, query)
     found: list[SessionSummary] = []
+    looked_at = 0
     while limit is None or len(found) < limit:
-        page = PAGE if limit is None or is_filtered else min(PAGE, limit - len(found))
+        page = PAGE if limit is None or is_filtered else _next_page(limit, len(found), looked_at)
+        looked_at += page
         selection = _selection(keys, query, index, page, may_clean=may_clean)
         rows, last = await caller.run(LIST, (keys.newest,), selection, start, end)
         found += [summary for row in _parts(rows) if (summary := _summary_in(row)) is not None]
@@ -108,11 +110,16 @@ async def _list_owned(
     found: list[SessionSummary] = []
     start = 0
     while start < len(entries) and len(found) < limit:
-        page = PAGE if is_filtered else min(PAGE, limit - len(found))
+        page = PAGE if is_filtered else _next_page(limit, len(found), start)
         rows, _ = await caller.run(LIST, (keys.newest,), selection, *entries[start : start + page])
         found += [summary for row in _parts(rows) if (summary := _summary_in(row)) is not None]
         start += page
     return found[:limit]
+
+
+def _next_page(limit: int, found: int, looked_at: int) -> int:
+    """How many entries are looked at next: what is missing, and as many more as were in vain, for so may these be."""
+    return min(PAGE, limit - found + looked_at - found)
 
 
 async def count_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: bool) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final, cast
 
 import msgspec
@@ -52,6 +54,23 @@ async def read_session(
             pieces.append(more)
         if following > final:
             return _session_of(session_id, header, layout, pieces, metadata, seq_of_key)
+
+
+async def read_sessions(caller: Caller, keys: Keys, ids: Sequence[str]) -> list[StoredSession]:
+    """Those of some sessions that are small and can be read, whole."""
+    calls: list[tuple[tuple[str, ...], tuple[str | int, ...]]] = []
+    for session_id in ids:
+        base = keys.session(session_id)
+        calls.append((keys.parts_of(base), (base, *[_bound(None)] * 3, PAGE, PAGE_BYTES)))
+    found: list[StoredSession] = []
+    for session_id, reply in zip(ids, await caller.run_with_refusals(READ, calls), strict=True):
+        if reply is None or isinstance(reply, Exception):
+            continue
+        packed, layout, joined, following, final, metadata, seq_of_key = reply
+        if following > final:
+            with suppress(CorruptSession):
+                found.append(_session_of(session_id, _header(packed), layout, [joined], metadata, seq_of_key))
+    return found
 
 
 def _bound(number: int | None) -> int:
@@ -135,6 +154,23 @@ async def get_document(caller: Caller, keys: Keys, category: str, name: str, kin
     """One document."""
     version, body = await caller.call("HMGET", keys.document(category, name, kind), "version", "body")
     return None if version is None or body is None else Document(category, name, kind, body, version.decode())
+
+
+async def get_documents(
+    caller: Caller, keys: Keys, category: str, places: Sequence[tuple[str, DocumentKind]]
+) -> list[Document]:
+    """Those of some documents of a category that are small and can be read."""
+    sizes = await caller.call_with_refusals([("HSTRLEN", keys.document(category, *place), "body") for place in places])
+    small = [
+        place for place, size in zip(places, sizes, strict=True) if isinstance(size, int) and 0 < size <= PAGE_BYTES
+    ]
+    commands = [("HMGET", keys.document(category, *place), "version", "body") for place in small]
+    found: list[Document] = []
+    for place, reply in zip(small, await caller.call_with_refusals(commands), strict=True):
+        if isinstance(reply, list) and None not in reply:
+            version, body = cast("list[bytes]", reply)
+            found.append(Document(category, *place, body, version.decode()))
+    return found
 
 
 def _place_after(name: str, kind: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from statestore.engine import DocumentQuery
@@ -86,10 +86,20 @@ class Storage:
         with self._calls:
             return await reading.read_session(self._caller, self._keys, session_id, after, before, last)
 
+    async def read_sessions(self, ids: Sequence[str]) -> list[StoredSession]:
+        """Those of some sessions that are small and can be read, whole; the others are to be read one by one."""
+        with self._calls:
+            return await reading.read_sessions(self._caller, self._keys, ids)
+
     async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
         """One document."""
         with self._calls:
             return await reading.get_document(self._caller, self._keys, category, name, kind)
+
+    async def get_documents(self, category: str, places: Sequence[tuple[str, DocumentKind]]) -> list[Document]:
+        """Those of some documents that are small and can be read; the others are to be read one by one."""
+        with self._calls:
+            return await reading.get_documents(self._caller, self._keys, category, places)
 
     async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
         """What a category holds, by name, then kind."""
