@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 import redis
@@ -12,7 +13,7 @@ from redis.exceptions import ResponseError
 
 from servers.valkey import ValkeyCluster, ValkeyServer, server, shared_cluster, shared_url
 from statestore import AsyncStateStore, Session, StateStore, UserMessage
-from statestore.engines.valkey import ValkeyClusterEngine, ValkeyEngine, cluster_listing
+from statestore.engines.valkey import ValkeyClusterEngine, ValkeyEngine, cluster_listing, surveying_indexes
 from statestore.engines.valkey.calling import ServerCaller
 from statestore.engines.valkey.keys import PLACE_DIGITS, Keys
 from statestore.engines.valkey.mending import Finding, mend
@@ -329,3 +330,30 @@ def test_long_sessions_are_looked_at_one_by_one_and_wholly(url: str) -> None:
             for _ in range(3):
                 store.append(f"s{number}", UserMessage("x" * 900_000))
         assert store.check() == []
+
+
+def test_a_session_that_goes_and_comes_back_during_a_check_is_not_amiss(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(url)
+    look_for, is_true = surveying_indexes.look_for, surveying_indexes._is_true  # pyright: ignore[reportPrivateUsage]
+    happened: list[str] = []
+
+    def go_before_the_look(keys: Keys, session_id: str) -> Command:
+        if not happened:
+            happened.append("gone")
+            assert other.delete_session("s", trash_hours=1)
+        return look_for(keys, session_id)
+
+    def come_back_after_it(*args: Any) -> bool:
+        if happened == ["gone"]:
+            happened.append("back")
+            other.restore_session("s")
+            return False
+        return is_true(*args)
+
+    with StateStore.open(url) as store, StateStore.open(url) as other:
+        monkeypatch.setattr(surveying_indexes, "look_for", go_before_the_look)
+        monkeypatch.setattr(surveying_indexes, "_is_true", come_back_after_it)
+        assert store.check() == []
+    assert happened == ["gone", "back"]

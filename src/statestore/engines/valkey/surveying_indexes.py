@@ -65,10 +65,16 @@ async def _find_wrong(caller: Caller, keys: Keys, index: str, page: Sequence[_Lo
         error = caller.explained(reply)
         if error is not None:
             yield Finding(Problem(where, f"it cannot be read: {error}", KEPT))
-        elif not _is_true(keys, index, entry, *reply) and await caller.call("ZSCORE", index, entry) is not None:
+        elif not _is_true(keys, index, entry, *reply) and await _is_still_wrong(caller, keys, index, entry, session_id):
             problem = Problem(where, "a listing has it where it is not", REPAIR)
             find_due = partial(session_due, caller, keys, session_id)
             yield Finding(problem, to_remove=[(index, entry)], find_due=find_due)
+
+
+async def _is_still_wrong(caller: Caller, keys: Keys, index: str, entry: bytes, session_id: str) -> bool:
+    """Whether an entry is there and not true at one look: the session may have gone, and come back, since the first."""
+    reply, score = await caller.call_with_refusals([look_for(keys, session_id), ("ZSCORE", index, entry)])
+    return score is not None and caller.explained(reply) is None and not _is_true(keys, index, entry, *reply)
 
 
 async def _find_expired(caller: Caller, keys: Keys, index: str, page: Sequence[_Look]) -> AsyncIterator[Finding]:
