@@ -13,9 +13,9 @@ end
 local records = {}
 if most > 0 then
     local place = count_up_to(base .. ':r', first - 1)
-    records = redis.call('LRANGE', base .. ':r', place, place + most - 1)
-    while #records > 0 and number_of(records[#records]) > last do
-        table.remove(records)
+    local stop = math.min(count_up_to(base .. ':r', last), place + most) -- a change that was rewound has fewer left
+    if stop > place then
+        records = redis.call('LRANGE', base .. ':r', place, stop - 1)
     end
 end
 return {born, table.concat(records, '\255')}
