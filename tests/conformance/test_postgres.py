@@ -17,7 +17,7 @@ from statestore.opening import engine_for
 class TestPostgresEngine(EngineContract):
     """Every promise."""
 
-    offers = frozenset({"group", "search", "watch", "wake"})
+    offers = frozenset({"group", "several", "search", "watch", "wake"})
     examples = 15  # each takes a second
     schemas: ClassVar[Schemas]
 

@@ -6,6 +6,7 @@ from mutants.mutant import Mutant
 
 RACES = "soak/test_races.py::test_every_history_has_an_order_that_explains_it"
 ABSENT = "soak/races/test_absent_items.py"
+CATCHING_UP = "postgres/test_postgres_catching_up.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -179,6 +180,27 @@ MUTANTS: tuple[Mutant, ...] = (
         "if not is_creating and (is_alone or is_there or isinstance(change, ChangeSession)):",
         "if not is_creating:",
         f"{ABSENT}::test_a_session_that_a_batch_is_to_delete_is_not_created_while_the_batch_is_made",
+    ),
+    Mutant(
+        "postgres: a search indexes what others write meanwhile, and never ends",
+        "engines/postgres/queries.sql",
+        "records.id = asked.id AND records.seq <= asked.last",
+        "records.id = asked.id",
+        f"{CATCHING_UP}::test_a_search_ends_although_others_write_more_than_it_can_index",
+    ),
+    Mutant(
+        "postgres: what turns up late, below changes that the index has seen, is never indexed",
+        "engines/postgres/catching_up.py",
+        " if after == change else change",
+        "",
+        f"{CATCHING_UP}::test_however_much_happened_after_what_is_still_under_way_all_of_it_is_found",
+    ),
+    Mutant(
+        "postgres: a search makes do with another that came too early",
+        "engines/postgres/catching_up.py",
+        " and turn is not before",
+        "",
+        f"{CATCHING_UP}::test_who_waits_for_another_search_finds_what_that_one_came_too_early_for",
     ),
     Mutant(
         "valkey: any version will do",

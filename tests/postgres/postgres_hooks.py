@@ -10,13 +10,17 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 import pytest
 
 from servers.postgres import PostgresServer, sql
 from statestore import StateStore
+from statestore.engine import ChangeSession
+from statestore.engines.postgres.batches import plain_arguments
 from statestore.engines.postgres.statements import SQL
+from statestore.engines.versions import new_version
 
 
 def schema_of(url: str) -> str:
@@ -37,6 +41,13 @@ async def connected(url: str) -> AsyncIterator[Any]:
         yield connection
     finally:
         await connection.close()
+
+
+async def append_through(connection: Any, change: ChangeSession) -> None:
+    """What an engine does, in a transaction that is not over yet."""
+    await connection.fetchval(
+        SQL["append_to_sessions"], uuid4(), False, None, *plain_arguments([change], [new_version()])
+    )
 
 
 def drop_schema(url: str) -> None:

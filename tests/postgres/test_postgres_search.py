@@ -10,7 +10,7 @@ import pytest
 from postgres_hooks import forget_after_looking, note_statements, run_in
 
 from statestore import AsyncStateStore, SearchHit, StateStore, StoreUnavailable, UserMessage
-from statestore.engines.postgres import indexing
+from statestore.engines.postgres import catching_up, indexing
 
 TEXTS = {
     "many words": " ".join(f"w{number}" for number in range(20_000)) + " the striped zebra",
@@ -85,7 +85,7 @@ def test_changes_that_are_forgotten_while_they_are_indexed_are_found_nevertheles
     store.get_or_create_session("alice", "b")
     for number in range(5):
         store.append("b", UserMessage(f"horse {number}"))
-    forget_after_looking(monkeypatch, indexing, url, kept=2)
+    forget_after_looking(monkeypatch, catching_up, url, kept=2)
     assert [hit.session_id for hit in store.search_sessions("zebra")] == ["a"]
 
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from typing import Any, cast
+from typing import Any, Literal, cast
 from uuid import uuid4
 
 import pytest
-from postgres_hooks import connected, run_in
+from postgres_hooks import connected, note_statements, run_in
 
 from statestore import CorruptSession, DocumentConflict, InvalidValue, PruneConfig, Session, StateStore
 from statestore.conformance.changes import appended, created, put, user
-from statestore.engine import Change, DeleteCategory, DeleteDocument, GroupCommits
+from statestore.engine import Change, DeleteCategory, DeleteDocument, GroupCommits, SessionQuery
 from statestore.engines.postgres.batches import arguments
+from statestore.engines.postgres.checking import GROUP, GROUP_BYTES
+from statestore.engines.postgres.listing import list_sessions
+from statestore.engines.postgres.reading import read_sessions
 from statestore.engines.postgres.statements import SQL
 from statestore.engines.versions import new_version
 from statestore.opening import engine_for
+from statestore.stored import Cursor
 
 
 def _seconds_for(store: StateStore, count: int) -> float:
@@ -173,6 +177,79 @@ def test_a_group_of_changes_looks_at_the_documents_that_it_names_and_at_no_other
     assert asyncio.run(looked_at()) < 50
 
 
+_MANY_SESSIONS = """
+    INSERT INTO sessions (id, number, user_id, version, created, updated, age, age_rest, next_seq, users, agents,
+        events, size, project_id, parent_session_id)
+    SELECT 's' || n, n, 'u' || n % 9, n, '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', -n, 0, 9, 8, 0, 0, 0,
+        ('p' || n % 3)::bytea, CASE WHEN n % 7 = 0 THEN ('s' || n / 10)::bytea END
+    FROM generate_series(1, 30000) AS n
+"""
+
+
+async def _rows_looked_at(connection: Any, table: str) -> int:
+    """How many rows of a table the transaction has looked at."""
+    return await connection.fetchval(
+        "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = $1::text::regclass", table
+    )
+
+
+@pytest.mark.usefixtures("store")
+def test_a_page_of_a_listing_looks_at_few_of_many_sessions(url: str) -> None:
+    run_in(url, _MANY_SESSIONS, "ANALYZE sessions")
+    queries = (
+        SessionQuery(limit=20),
+        SessionQuery(limit=20, order="id"),
+        SessionQuery(limit=20, user_id="u1"),
+        SessionQuery(limit=20, project_id="p0"),
+        SessionQuery(limit=20, project_id="none"),
+        SessionQuery(limit=20, project_id="none", order="id"),
+        SessionQuery(limit=20, parent_session_id="s70"),
+        SessionQuery(limit=20, parent_session_id="none"),
+        SessionQuery(limit=20, top_level=True),
+        SessionQuery(limit=20, after=Cursor(2_500_000, "s")),
+        SessionQuery(limit=20, updated_since_ns=29_990_000),
+    )
+
+    async def looked_at(query: SessionQuery) -> int:
+        async with connected(url) as connection, connection.transaction():
+            await connection.execute("SET plan_cache_mode = force_generic_plan")  # as the engine does
+            await list_sessions(connection, query)
+            return await _rows_looked_at(connection, "sessions")
+
+    assert {query: count for query in queries if (count := asyncio.run(looked_at(query))) > 50} == {}
+
+
+def test_a_check_reads_the_records_of_many_small_sessions_together(
+    url: str, store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.batch() as batch:
+        for number in range(2 * GROUP + 50):
+            session = Session("alice", f"s{number:03}")
+            session.add_user_message("x" * (GROUP_BYTES if number == 7 else 10))
+            batch.save_session(session)
+    run_in(url, "UPDATE records SET body = '{' WHERE id IN ('s006', 's007', 's249')")
+    noted = note_statements(monkeypatch)
+    found = {problem.where for problem in store.check()}
+    assert found >= {"session s006, record 1", "session s007, record 1", "session s249, record 1"}
+    assert {where.partition(",")[0] for where in found} == {"session s006", "session s007", "session s249"}
+    assert noted.count("check_records") == 5, "before the large one, and it alone, and those after it"
+
+
+@pytest.mark.usefixtures("store")
+def test_several_sessions_are_read_without_looking_at_all_records(url: str) -> None:
+    records = "SELECT 's' || n, k, 0, '{}' FROM generate_series(1, 30000) AS n, generate_series(1, 8) AS k"
+    run_in(url, _MANY_SESSIONS, f"INSERT INTO records {records}", "ANALYZE sessions, records")
+
+    async def looked_at() -> int:
+        async with connected(url) as connection, connection.transaction():
+            await connection.execute("SET random_page_cost = 100")  # the planner would rather read a table as it lies
+            found = await read_sessions(connection, [f"s{number}" for number in range(100, 200)])
+            assert len(found) == 100
+            return await _rows_looked_at(connection, "records")
+
+    assert asyncio.run(looked_at()) <= 800
+
+
 @pytest.mark.parametrize("label", ["title", "project_id", "opening"])
 def test_a_label_that_is_not_text_costs_its_own_session_and_no_other(
     url: str, store: StateStore, caplog: pytest.LogCaptureFixture, label: str
@@ -193,6 +270,32 @@ def test_a_label_that_is_not_text_costs_its_own_session_and_no_other(
     if label == "project_id":
         with pytest.raises(CorruptSession, match="session b"):
             store.load_session("b")
+
+
+@pytest.mark.parametrize("order", ["updated", "id"])
+def test_each_of_many_sessions_that_are_left_out_is_looked_at_once(
+    url: str,
+    store: StateStore,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    order: Literal["updated", "id"],
+) -> None:
+    run_in(
+        url,
+        """INSERT INTO sessions (id, number, user_id, version, created, updated, age, age_rest, next_seq, users, agents,
+            events, size, title)
+        SELECT 's' || lpad(n::text, 5, '0'), n, 'alice', n, '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', n / 7,
+            n % 7, 1, 0, 0, 0, 0, CASE WHEN n % 100 <> 0 THEN '\\xff'::bytea END
+        FROM generate_series(1, 3000) AS n""",
+    )
+    noted = note_statements(monkeypatch)
+    listed = [summary.id for summary in store.list_sessions(limit=3, order=order)]
+    assert listed == ["s00100", "s00200", "s00300"]
+    assert len(noted) == 2
+    left_out = [message for message in caplog.messages if "is left out" in message]
+    assert len(left_out) == len(set(left_out))
+    assert len(store.list_sessions(limit=31, order=order)) == 30
+    assert len(noted) <= 2 + 8
 
 
 def test_a_session_that_is_left_out_makes_no_page_shorter(url: str, store: StateStore) -> None:

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import Any, cast
 
+import asyncpg
 import pytest
-from postgres_hooks import connected, cut_connections, drop_schema, run_in
+from postgres_hooks import append_through, connected, cut_connections, drop_schema, run_in
 
 from statestore import CursorExpired, StateStore, UserMessage
 from statestore.conformance.changes import appended, created, user
-from statestore.engine import ChangeSession, Engine, Wakes, Watches
+from statestore.engine import Engine, Wakes, Watches
 from statestore.engines.postgres import watching
-from statestore.engines.postgres.batches import plain_arguments
-from statestore.engines.postgres.statements import SQL
-from statestore.engines.versions import new_version
 from statestore.opening import engine_for
-
-
-async def _append_through(connection: Any, change: ChangeSession) -> None:
-    """What an engine does, in a transaction that is not over yet."""
-    from uuid import uuid4
-
-    await connection.fetchval(
-        SQL["append_to_sessions"], uuid4(), False, None, *plain_arguments([change], [new_version()])
-    )
 
 
 async def _told(engine: Engine, after: str) -> tuple[list[tuple[str, int | None]], str]:
@@ -42,7 +33,7 @@ def test_what_is_overtaken_is_told_later_and_not_left_out(url: str, is_made: boo
         async with connected(url) as connection:
             slow = connection.transaction()
             await slow.start()
-            await _append_through(connection, appended("slow", user("one")))
+            await append_through(connection, appended("slow", user("one")))
             await engine.commit([appended("fast", user("one"))])
             told, cursor = await _told(engine, start)
             assert (told, cursor) == ([], start), "the one before it may still happen"
@@ -80,7 +71,7 @@ def test_what_is_overtaken_is_told_and_found_although_changes_after_it_were_to_b
         assert store.search_sessions("zebra") == []
         async with connected(url) as connection:
             async with connection.transaction():
-                await _append_through(connection, appended("slow", user("zebra")))
+                await append_through(connection, appended("slow", user("zebra")))
                 for number in range(10):
                     await engine.commit([appended("fast", user(f"horse {number}"))])
                 run_in(url, "SELECT tidy_up(3)")
@@ -168,6 +159,79 @@ def test_who_waits_is_woken_by_another_process_at_once(url: str, monkeypatch: py
         await asyncio.wait_for(waiting, 5)
         assert (await _told(engine, cursor))[0] == [("s", 1)]
         await other.close()
+        await engine.close()
+
+    asyncio.run(work())
+
+
+def test_who_joins_others_that_watch_does_not_rely_on_being_told_at_once(url: str) -> None:
+    """A writer that was under way when the first of them began tells nobody."""
+
+    async def work() -> None:
+        engine, other = engine_for(url), engine_for(url)
+        await engine.open()
+        await other.open()
+        await engine.commit([created("s")])
+        cursor = await cast("Watches", engine).change_cursor()
+        async with connected(url) as connection, connection.transaction():
+            await append_through(connection, appended("s", user("one")))
+            await cast("Wakes", other).wait_for_changes(cursor, 0.001)
+            await asyncio.wait_for(cast("Wakes", engine).wait_for_changes(cursor, 60), 5)
+        assert (await _told(engine, cursor))[0] == [("s", 1)]
+        await other.close()
+        await engine.close()
+
+    asyncio.run(work())
+
+
+def test_who_is_cancelled_while_it_begins_to_listen_leaves_no_connection(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Any] = []
+    is_begun = asyncio.Event()
+
+    async def begin_and_stay(connection: Any, *_: object) -> None:
+        begun.append(connection)
+        is_begun.set()
+        await asyncio.Event().wait()
+
+    async def work() -> None:
+        engine = engine_for(url)
+        await engine.open()
+        cursor = await cast("Watches", engine).change_cursor()
+        monkeypatch.setattr(asyncpg.Connection, "add_listener", begin_and_stay)
+        waiting = asyncio.create_task(cast("Wakes", engine).wait_for_changes(cursor, 60))
+        await is_begun.wait()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert [connection.is_closed() for connection in begun] == [True]
+        await engine.close()
+
+    asyncio.run(work())
+
+
+def test_a_listening_connection_that_was_lost_is_not_kept(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    listening: list[weakref.ref[Any]] = []
+    add_listener = asyncpg.Connection.add_listener
+
+    async def note_and_add(connection: Any, *listener: Any) -> None:
+        listening.append(weakref.ref(connection))
+        await add_listener(connection, *listener)
+
+    monkeypatch.setattr(asyncpg.Connection, "add_listener", note_and_add)
+
+    async def work() -> None:
+        engine = engine_for(url)
+        await engine.open()
+        cursor = await cast("Watches", engine).change_cursor()
+        for _ in range(3):
+            await cast("Wakes", engine).wait_for_changes(cursor, 0.001)
+            await asyncio.to_thread(cut_connections, url)
+            while not listening[-1]().is_closed():  # noqa: ASYNC110 - until the loop has heard of it
+                await asyncio.sleep(0.01)
+        await cast("Wakes", engine).wait_for_changes(cursor, 0.001)
+        gc.collect()
+        assert [lost() is None for lost in listening] == [True, True, True, False]
         await engine.close()
 
     asyncio.run(work())

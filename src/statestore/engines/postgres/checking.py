@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, Final
 
 from statestore.engine import LABELS
 from statestore.engines.inspecting import KEPT, Counted, Row, faults_of_column, faults_of_document, faults_of_row, told
 from statestore.engines.postgres.driver import Connection
+from statestore.engines.postgres.driver import Row as ServerRow
 from statestore.engines.postgres.persisting import Attempt
 from statestore.engines.postgres.reading import text_of
 from statestore.engines.postgres.statements import SQL
 from statestore.engines.postgres.transactions import ONE_STATE, transaction
 from statestore.stored import OPTIONAL_FIELDS, Problem
+
+GROUP: Final = 100
+GROUP_BYTES: Final = 1_000_000
+"""How many sessions are looked at together, and about how many bytes; a session that has more is alone."""
 
 
 async def check_everything(connection: Connection, attempt: Attempt) -> list[Problem]:
@@ -26,19 +32,37 @@ async def check_everything(connection: Connection, attempt: Attempt) -> list[Pro
 
 
 async def _check_sessions(connection: Connection, attempt: Attempt) -> AsyncIterator[Problem]:
+    group: list[ServerRow] = []
+    room = GROUP_BYTES
     async for row in connection.cursor(SQL["check_sessions"]):
         attempt.go_on()
-        records = await connection.fetch(SQL["check_records"], row[0])
-        attempt.go_on()
-        for problem in _check_session(f"session {row[0]}", tuple(row), records):
-            yield problem
+        if group and (len(group) == GROUP or row["size"] > room):
+            for problem in await _check_group(connection, attempt, group):
+                yield problem
+            group, room = [], GROUP_BYTES
+        group.append(row)
+        room -= row["size"]
+    for problem in await _check_group(connection, attempt, group):
+        yield problem
+
+
+async def _check_group(connection: Connection, attempt: Attempt, group: Sequence[ServerRow]) -> list[Problem]:
+    """What is wrong with some sessions, whose records are read with one statement."""
+    rows = await connection.fetch(SQL["check_records"], [row["id"] for row in group])
+    attempt.go_on()
+    records = {session_id: list(some) for session_id, some in groupby(rows, lambda row: row["id"])}
+    return [
+        problem
+        for row in group
+        for problem in _check_session(f"session {row['id']}", tuple(row), records.get(row["id"], ()))
+    ]
 
 
 def _check_session(where: str, row: Sequence[Any], records: Sequence[Any]) -> Iterator[Problem]:
     session_id, version, created, updated, age, age_rest, next_seq, *counts, size, joined, labels = row
     metadata = b"{}" if joined is None else b"{%b}" % joined
     found = Counted([0, 0, 0])
-    for seq, kind, body in records:
+    for seq, kind, body, _ in records:
         found.last = seq
         found.bytes += len(body)
         if kind in (0, 1, 2):

@@ -22,11 +22,12 @@ from statestore.engines.calls import Calls
 from statestore.engines.grouping import Grouping
 from statestore.engines.options import CHANGES_KEPT, check_changes_kept, check_writable, is_durable
 from statestore.engines.postgres import listing, reading
+from statestore.engines.postgres.catching_up import CatchingUp
 from statestore.engines.postgres.checking import check_everything
 from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.failures import is_temporary_at_first
 from statestore.engines.postgres.finding import search, search_only
-from statestore.engines.postgres.indexing import index_some, state_of
+from statestore.engines.postgres.indexing import state_of
 from statestore.engines.postgres.migrating import MIGRATIONS, migrate, version_of
 from statestore.engines.postgres.persisting import Attempt, Persistence
 from statestore.engines.postgres.pool import Pool
@@ -91,6 +92,7 @@ class PostgresEngine:
         self._grouping = Grouping(self._commit_group, lanes=min(LANES, connections), patience=timeout)
         self._waking = Waking(self._pool, self._persistence, timeout=timeout)
         self._watching = Watching(self._persistence)
+        self._catching_up = CatchingUp(self._read)
         self._tidying = Tidying(self._persistence, changes_kept=changes_kept)
         self._calls = Calls(url)
 
@@ -169,6 +171,10 @@ class PostgresEngine:
     ) -> StoredSession | None:
         return await self._read(reading.read_session, session_id, after, before, last)
 
+    async def read_sessions(self, ids: Sequence[str]) -> list[StoredSession]:
+        """Those of some sessions that are small and can be read, whole; the others are to be read one by one."""
+        return await self._read(reading.read_sessions, ids)
+
     async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
         return await self._read(listing.list_sessions, query)
 
@@ -177,6 +183,10 @@ class PostgresEngine:
 
     async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
         return await self._read(reading.get_document, category, name, kind)
+
+    async def get_documents(self, category: str, places: Sequence[tuple[str, DocumentKind]]) -> list[Document]:
+        """Those of some documents that are small; the others are to be read one by one."""
+        return await self._read(reading.get_documents, category, places)
 
     async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
         return await self._read(reading.list_documents, query)
@@ -194,18 +204,13 @@ class PostgresEngine:
         if self._read_only:
             with self._calls:
                 return await self._persistence.run(lambda connection, attempt: search_only(connection, attempt, query))
-        await self._index_all()
+        await self._catching_up.to_present()
         return await self._read(search, query)
 
     async def update_search_index(self) -> None:
         check_writable(self.url, read_only=self._read_only)
         if (await self._read(state_of)).rules:  # else nobody ever searched
-            await self._index_all()
-
-    async def _index_all(self) -> None:
-        if not (await self._read(state_of)).is_complete:
-            while not await self._read(index_some):
-                pass
+            await self._catching_up.to_present()
 
     # -- watching --------------------------------------------------------------------------------------------
 

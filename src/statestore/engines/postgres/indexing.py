@@ -1,26 +1,22 @@
-"""Keeping the index of words up to date: when a search asks for it, in steps that let others have their turn.
+"""What the index of words has, and what it does not have yet.
 
-What there is to do follows from the table of changes. If that does not go back far enough, the index is made anew,
-session by session. Doing something twice does no harm: so what may be incomplete is simply looked at again.
+What that is follows from the table of changes. If that does not go back far enough, all sessions are looked through.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from statestore.engines.columns import INT_MAX, kind_of_column
 from statestore.engines.postgres.driver import Connection, Row
 from statestore.engines.postgres.lexemes import indexed_form
 from statestore.engines.postgres.statements import SQL
-from statestore.engines.postgres.transactions import transaction
-from statestore.engines.postgres.watching import horizon
 from statestore.searching import RULES, TITLE_SEQ, text_to_index
 
 RECORDS_A_STEP: Final = 1000
-SESSIONS_A_STEP: Final = 1000
-CHANGES_A_STEP: Final = 5000
+SESSIONS_A_STEP: Final = 200
 BYTES_A_STEP: Final = 1_000_000
 """A step has the time of a call, however short that is; only a single record may be more than this."""
 
@@ -38,14 +34,13 @@ class State(NamedTuple):
     last: int
 
     @property
-    def is_usable(self) -> bool:
-        """Whether it can be brought up to date, and need not be made anew."""
-        return self.rules == RULES and (self.swept is not None or self.change >= self.forgotten)
+    def is_followed(self) -> bool:
+        """Whether what it does not have yet follows from the changes."""
+        return self.rules == RULES and self.swept is None and self.change >= self.forgotten
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether there is nothing to do."""
-        return self.is_usable and self.swept is None and self.change >= self.last
+    def has_seen(self, change: int) -> bool:
+        """Whether it has everything up to a change."""
+        return self.rules == RULES and self.swept is None and self.change >= change
 
 
 async def state_of(connection: Connection) -> State:
@@ -91,10 +86,14 @@ START: Final = Point("", 0)
 
 
 async def pending_of(
-    connection: Connection, ids: Sequence[str], *, after: Point = START, wanted: Sequence[str] = ()
+    connection: Connection, sessions: Mapping[str, int], *, after: Point = START, wanted: Sequence[str] = ()
 ) -> Pending:
-    """What the index does not have yet of some sessions, a step of it, and only what has all that is wanted."""
-    found = await connection.fetch(SQL["records_to_index"], ids, RECORDS_A_STEP, BYTES_A_STEP, *after)
+    """What the index does not have yet of some sessions, of each up to a record: a step of it.
+
+    And only what has all that is wanted.
+    """
+    ids, ends = list(sessions), list(sessions.values())
+    found = await connection.fetch(SQL["records_to_index"], ids, ends, RECORDS_A_STEP, BYTES_A_STEP, *after)
     titles: list[tuple[str, int, bytes | None]] = []
     if after == START:
         titles = [(row[0], row[1], row[2]) for row in await connection.fetch(SQL["titles_to_index"], ids)]
@@ -126,88 +125,34 @@ def _words(session_id: str, number: int, seq: int, text: str, wanted: Sequence[s
 async def unindexed(connection: Connection, wanted: Sequence[str]) -> AsyncGenerator[list[Words]]:
     """What the index does not have yet of any session, and has all that is wanted, step by step."""
     state = await state_of(connection)
-    if state.is_complete:
+    if state.has_seen(state.last):
         return
     async for ids in _unindexed_sessions(connection, state):
         after: Point | None = START
         while after is not None:
-            pending = await pending_of(connection, ids, after=after, wanted=wanted)
+            pending = await pending_of(connection, dict.fromkeys(ids, INT_MAX), after=after, wanted=wanted)
             yield pending.words
             after = None if pending.is_all else pending.end
 
 
-async def _unindexed_sessions(connection: Connection, state: State) -> AsyncGenerator[list[str]]:
+async def _unindexed_sessions(connection: Connection, state: State) -> AsyncGenerator[Sequence[str]]:
     """The ids of the sessions of which something may not be in the index, as many as make a step."""
-    if state.is_usable and state.swept is None:
-        rows = await connection.fetch(SQL["changes_to_index"], state.change, INT_MAX)
-        ids = sorted({session_id for _, session_id, _ in rows})
+    if state.is_followed:
+        rows = await connection.fetch(SQL["changes_to_index"], state.change, state.last, INT_MAX)
+        ids = sorted({row[1] for row in rows})
         for at in range(0, len(ids), SESSIONS_A_STEP):
             yield ids[at : at + SESSIONS_A_STEP]
         return
-    rows = await connection.fetch(SQL["sessions_to_index"], "", SESSIONS_A_STEP)
-    while rows:
-        yield [row[0] for row in rows]
-        rows = await connection.fetch(SQL["sessions_to_index"], rows[-1][0], SESSIONS_A_STEP)
+    swept: str | None = ""
+    while swept is not None:
+        sessions, swept = await sessions_after(connection, swept)
+        yield list(sessions)
 
 
-async def index_some(connection: Connection) -> bool:
-    """Bring the index a step further; whether it has everything then that was there before."""
-    async with transaction(connection):
-        await connection.execute(SQL["lock_indexing"])
-        state = await state_of(connection)
-        if state.is_complete:
-            return True
-        if not state.is_usable:
-            await connection.execute(SQL["forget_words"])
-            state = state._replace(change=(await horizon(connection)).change, swept="")
-        step = await (_follow(connection, state) if state.swept is None else _sweep(connection, state))
-        await connection.execute(SQL["set_indexing_state"], RULES, step.change, step.swept)
-        return step.is_last
+async def sessions_after(connection: Connection, swept: str) -> tuple[dict[str, int], str | None]:
+    """The next sessions, each with its last record, and the last of these sessions if there may be more.
 
-
-class _Step(NamedTuple):
-    """How far the index is after a step, and whether that is all."""
-
-    change: int
-    swept: str | None
-    is_last: bool
-
-
-async def _sweep(connection: Connection, state: State) -> _Step:
-    """Index the next sessions."""
-    rows = await connection.fetch(SQL["sessions_to_index"], state.swept, SESSIONS_A_STEP)
-    ids = [row[0] for row in rows]
-    swept = state.swept
-    if await _add(connection, ids):
-        swept = ids[-1] if len(ids) == SESSIONS_A_STEP else None
-    return _Step(state.change, swept, is_last=False)
-
-
-async def _follow(connection: Connection, state: State) -> _Step:
-    """Index what changed."""
-    settled = (await horizon(connection)).change
-    rows = await connection.fetch(SQL["changes_to_index"], state.change, CHANGES_A_STEP)
-    if (await state_of(connection)).forgotten > state.change:
-        return _Step(state.change, None, is_last=False)  # some were forgotten before they were read: it is made anew
-    shrunk = {session_id for _, session_id, is_less in rows if is_less}
-    if shrunk:
-        await connection.execute(SQL["forget_stale_words"], list(shrunk))
-    if not await _add(connection, list({session_id for _, session_id, _ in rows})):
-        return _Step(state.change, None, is_last=False)
-    is_last = len(rows) < CHANGES_A_STEP
-    reached = settled if is_last else min(settled, rows[-1][0])
-    return _Step(max(state.change, reached), None, is_last)
-
-
-async def _add(connection: Connection, ids: Sequence[str]) -> bool:
-    """Add what the index does not have yet of some sessions; whether that was all."""
-    pending = await pending_of(connection, ids)
-    if pending.titles:
-        await connection.execute(SQL["forget_titles"], [session_id for session_id, _, _ in pending.titles])
-        await connection.execute(SQL["set_indexed_titles"], *zip(*pending.titles, strict=True))
-    if pending.words:
-        await connection.execute(SQL["add_words"], *zip(*pending.words, strict=True))
-    if pending.reached:
-        rows = [(session_id, *reached) for session_id, reached in pending.reached.items()]
-        await connection.execute(SQL["set_indexed"], *zip(*rows, strict=True))
-    return pending.is_all
+    Those that are gone are among them as long as the index has something of them.
+    """
+    rows = await connection.fetch(SQL["sessions_to_index"], swept, SESSIONS_A_STEP)
+    return {row[0]: row[1] for row in rows}, rows[-1][0] if len(rows) == SESSIONS_A_STEP else None

@@ -17,31 +17,40 @@ from statestore.timestamps import nanoseconds
 
 _log: Final = logging.getLogger(__name__)
 
+PIECE: Final = 500
+"""How many rows are looked at together, at least, behind those that were left out."""
+
 
 async def list_sessions(connection: Connection, query: SessionQuery) -> list[SessionSummary]:
     """The sessions that a query selects."""
     if not is_storable(query.user_id):
         return []
-    conditions = _Conditions(query)
-    if query.order == "id":
-        order = "id"
-        if query.after is not None:
-            conditions.add("id > {}", place_before(query.after.id))
-    else:
-        order = "age, age_rest, id"
-        if query.after is not None:
-            place = (*age_of(query.after.updated_ns), place_before(query.after.id))
-            conditions.add("(age, age_rest, id) > ({}, {}, {})", *place)
-    sql = f"SELECT {SUMMARY_COLUMNS} FROM sessions {conditions.clause} ORDER BY {order}"  # noqa: S608 - our own names
-    if query.limit is None:
-        return _summaries(await connection.fetch(sql, *conditions.values))
-    limit, left_out = fitted(query.limit), 0
-    while True:  # others take the places of those that are left out
-        rows = await connection.fetch(f"{sql} LIMIT {fitted(limit + left_out)}", *conditions.values)
-        found = _summaries(rows)
-        if len(found) >= limit or len(rows) < limit + left_out:
+    order = ("id",) if query.order == "id" else ("age", "age_rest", "id")
+    after: Sequence[Any] | None = None
+    if query.after is not None:
+        moment = () if query.order == "id" else age_of(query.after.updated_ns)
+        after = (*moment, place_before(query.after.id))
+    limit = most = None if query.limit is None else fitted(query.limit)
+    found: list[SessionSummary] = []
+    while True:
+        rows = await _rows(connection, query, order, after, most)
+        found += _summaries(rows)
+        if limit is None or most is None or len(found) >= limit or len(rows) < most:
             return found[:limit]
-        left_out = len(rows) - len(found)
+        after = [rows[-1][column] for column in order]
+        most = max(PIECE, limit - len(found))  # others take the places of those that are left out
+
+
+async def _rows(
+    connection: Connection, query: SessionQuery, order: Sequence[str], after: Sequence[Any] | None, most: int | None
+) -> Sequence[Row]:
+    """The rows of the sessions that a query selects, from a place on; behind the summary stands where each is."""
+    conditions = _Conditions(query)
+    columns = ", ".join(order)
+    if after is not None:
+        conditions.add(f"({columns}) > ({', '.join('{}' for _ in order)})", *after)
+    sql = f"SELECT {SUMMARY_COLUMNS}, age, age_rest FROM sessions {conditions.clause} ORDER BY {columns}"  # noqa: S608 - our own names
+    return await connection.fetch(sql if most is None else f"{sql} LIMIT {most}", *conditions.values)
 
 
 def _summaries(rows: Sequence[Row]) -> list[SessionSummary]:
@@ -60,7 +69,7 @@ async def count_sessions(connection: Connection, query: SessionQuery) -> int:
 def _summary(row: Row) -> SessionSummary | None:
     try:
         values: list[Any] = [text_of(value) if isinstance(value, bytes) else value for value in row]
-        summary = SessionSummary(*values)
+        summary = SessionSummary(*values[:-2])
         nanoseconds(summary.created_text)
         nanoseconds(summary.updated_text)
     except (InvalidValue, UnicodeDecodeError) as error:
@@ -79,9 +88,10 @@ class _Conditions:
             self.add("user_id = {}", query.user_id)
         if query.project_id is not None:
             project = _encoded(query.project_id)
-            self.add(f"{PROJECT} = {{}}", project)
             if query.user_id is None:  # else it is found among the sessions of the user
                 self.add(f"sha256({PROJECT}) = sha256({{}})", project)
+            if query.user_id is not None or query.order == "id":  # else it is walked from the newest on, not sorted
+                self.add(f"{PROJECT} = {{}}", project)
         if query.parent_session_id is not None:
             parent = _encoded(query.parent_session_id)
             self.add("sha256(parent_session_id) = sha256({}) AND parent_session_id = {}", parent, parent)

@@ -58,8 +58,28 @@ SELECT * FROM (
 ) AS last
 ORDER BY seq;
 
+-- name: small_sessions
+-- Those of some sessions that have no more than so many bytes, each with all of its records behind it. The records are
+-- looked up session by session: joined at once, it might be all records that there are.
+WITH small AS MATERIALIZED (SELECT * FROM sessions WHERE id = ANY ($1) AND size <= $2)
+SELECT -1::bigint AS seq, NULL::smallint AS kind, layout AS body, version AS key,
+    ARRAY[next_seq, users] AS numbers, ARRAY[user_id, created, updated] AS texts,
+    ARRAY[active_seed_id, active_persona_id, project_id, parent_session_id,
+        (SELECT string_agg(member, ',' ORDER BY place) FROM metadata WHERE metadata.id = small.id)] AS fields, id
+FROM small
+UNION ALL
+SELECT all_of_it.*, NULL, NULL, NULL, id FROM small, LATERAL (
+    SELECT seq, kind, body, key FROM records WHERE records.id = small.id AND seq > -1 OFFSET 0
+) AS all_of_it
+ORDER BY id, seq;
+
 -- name: document
 SELECT body, version FROM documents WHERE category = $1 AND name = $2 AND kind = $3;
+
+-- name: small_documents
+SELECT category, name, kind, body, documents.version
+FROM unnest($2::text[], $3::text[]) AS asked (name, kind) JOIN documents USING (name, kind)
+WHERE category = $1 AND length(body) <= $4;
 
 -- name: documents
 SELECT name, kind, length(body) FROM documents WHERE category = $1 ORDER BY name, kind LIMIT $2;
@@ -131,11 +151,15 @@ UPDATE indexing SET rules = $1, change = $2, swept = $3;
 WITH gone AS (DELETE FROM indexed) DELETE FROM words;
 
 -- name: sessions_to_index
-SELECT id FROM sessions WHERE id > $1 ORDER BY id LIMIT $2;
+SELECT id, max(last) FROM (
+    (SELECT id, next_seq - 1 AS last FROM sessions WHERE id > $1 ORDER BY id LIMIT $2)
+    UNION ALL
+    (SELECT id, 0 FROM indexed WHERE id > $1 ORDER BY id LIMIT $2)
+) AS there GROUP BY id ORDER BY id LIMIT $2;
 
 -- name: changes_to_index
-SELECT change, id, rewound_to IS NOT NULL OR gone_user IS NOT NULL FROM changes
-WHERE change > $1 ORDER BY change LIMIT $2;
+SELECT change, id, coalesce(last, 0), rewound_to IS NOT NULL OR gone_user IS NOT NULL FROM changes
+WHERE change > $1 AND change <= $2 ORDER BY change LIMIT $3;
 
 -- name: forget_stale_words
 WITH gone AS (
@@ -148,20 +172,25 @@ DELETE FROM words WHERE id = ANY ($1) AND (
 );
 
 -- name: records_to_index
+-- Session by session, in order: so it looks at no more records than it gives back.
 SELECT id, number, seq, kind, body FROM (
     SELECT *, sum(length(body)) OVER (ORDER BY id, seq ROWS UNBOUNDED PRECEDING) - length(body) AS before FROM (
-        SELECT sessions.id, sessions.number, next.seq, next.kind, next.body
-        FROM sessions LEFT JOIN indexed ON indexed.id = sessions.id AND indexed.number = sessions.number
+        SELECT asked.id, sessions.number, next.seq, next.kind, next.body
+        FROM (
+            SELECT id COLLATE "C" AS id, last FROM unnest($1::text[], $2::bigint[]) AS asked (id, last)
+            WHERE id COLLATE "C" >= $5 ORDER BY id COLLATE "C"
+        ) AS asked
+        JOIN sessions ON sessions.id = asked.id
+        LEFT JOIN indexed ON indexed.id = asked.id AND indexed.number = sessions.number
         CROSS JOIN LATERAL (
             SELECT seq, kind, body FROM records
-            WHERE records.id = sessions.id
-                AND records.seq > greatest(indexed.seq, CASE sessions.id WHEN $4 THEN $5::bigint ELSE 0 END)
-            ORDER BY seq LIMIT $2
+            WHERE records.id = asked.id AND records.seq <= asked.last
+                AND records.seq > greatest(indexed.seq, CASE asked.id WHEN $5 THEN $6::bigint ELSE 0 END)
+            ORDER BY seq LIMIT $3
         ) AS next
-        WHERE sessions.id = ANY ($1) AND sessions.id >= $4
-        ORDER BY id, seq LIMIT $2
+        ORDER BY id, seq LIMIT $3
     ) AS first
-) AS found WHERE before < $3 ORDER BY id, seq;
+) AS found WHERE before < $4 ORDER BY id, seq;
 
 -- name: titles_to_index
 SELECT sessions.id, sessions.number, sessions.title
@@ -230,7 +259,11 @@ SELECT id, version, created, updated, age, age_rest, next_seq, users, agents, ev
 FROM sessions ORDER BY id;
 
 -- name: check_records
-SELECT seq, kind, body FROM records WHERE id = $1 ORDER BY seq;
+-- Of some sessions, each looked up by itself, as in small_sessions.
+SELECT all_of_it.*, id FROM unnest($1::text[]) AS looked_at (id), LATERAL (
+    SELECT seq, kind, body FROM records WHERE records.id = looked_at.id OFFSET 0
+) AS all_of_it
+ORDER BY id, seq;
 
 -- name: check_strays
 SELECT 'records', id, count(*) FROM records WHERE NOT EXISTS (SELECT FROM sessions WHERE sessions.id = records.id)

@@ -1,8 +1,10 @@
-"""Reading sessions and documents, each with one statement, and so from one state of the database."""
+"""Reading sessions and documents, one or several with one statement, and so from one state of the database."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import groupby
 from typing import Any, Final, cast
 
 from statestore.engine import DocumentQuery
@@ -15,6 +17,8 @@ from statestore.errors import CorruptSession
 from statestore.records import RecordPieces
 from statestore.stored import Document, DocumentInfo, DocumentKind, Numbering, Records, SessionFields, StoredSession
 
+SMALL: Final = 1_000_000
+"""How many bytes a session or a document has at most that is read together with others."""
 _LAST_KIND: Final = "~"
 """Above every kind that there is."""
 
@@ -33,6 +37,17 @@ async def read_session(
     if not rows or rows[0]["numbers"] is None:
         return None
     return _stored(session_id, rows[0], rows[1:])
+
+
+async def read_sessions(connection: Connection, ids: Sequence[str]) -> list[StoredSession]:
+    """Those of some sessions that are small and can be read, whole."""
+    rows = await connection.fetch(SQL["small_sessions"], list(filter(is_storable, ids)), SMALL)
+    found: list[StoredSession] = []
+    for session_id, some in groupby(rows, lambda row: row["id"]):
+        header, *records = some
+        with suppress(CorruptSession):
+            found.append(_stored(session_id, header, records))
+    return found
 
 
 def _stored(session_id: str, header: Row, rows: Sequence[Row]) -> StoredSession:
@@ -81,6 +96,17 @@ async def get_document(connection: Connection, category: str, name: str, kind: D
         return None
     row = await connection.fetchrow(SQL["document"], category, name, kind)
     return None if row is None else Document(category, name, kind, *row)
+
+
+async def get_documents(
+    connection: Connection, category: str, places: Sequence[tuple[str, DocumentKind]]
+) -> list[Document]:
+    """Those of some documents of a category that are small."""
+    if not is_storable(category):
+        return []
+    storable = [place for place in places if is_storable(*place)]
+    columns = [name for name, _ in storable], [kind for _, kind in storable]
+    return [Document(*row) for row in await connection.fetch(SQL["small_documents"], category, *columns, SMALL)]
 
 
 async def list_documents(connection: Connection, query: DocumentQuery) -> list[DocumentInfo]:

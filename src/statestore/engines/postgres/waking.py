@@ -1,7 +1,8 @@
 """Waking those who watch: writers tell that something happened, but only while somebody wants to know.
 
 Whoever waits says so in the table ``watched``, for half a minute at a time. A writer that looked there before does not
-tell of its change: so right after that, and while a change is held up by another transaction, waits are short.
+tell of its change: so right after that, and while a change is held up by another transaction, waits are short. Who
+joins others that wait cannot know how long ago the first of them said so.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ BLINK: Final = 0.05
 """Seconds of a wait out of which nobody may be woken."""
 UNSURE: Final = 2.0
 """Seconds after which every writer that was under way has ended, or has seen that somebody watches."""
+KEPT: Final = 15.0
+"""Seconds for which at least writers tell after somebody has looked."""
 
 
 class Waking:
@@ -36,6 +39,7 @@ class Waking:
         self._listening: Connection | None = None
         self._connecting = asyncio.Lock()
         self._sleepers: set[asyncio.Event] = set()
+        self._kept_until = 0.0
         self._sure_from = 0.0
 
     @contextmanager
@@ -63,23 +67,37 @@ class Waking:
 
     async def _say_and_look(self, connection: Connection, identity: str) -> Horizon:
         await self._listen(identity)
+        asked = asyncio.get_running_loop().time()
         ((nobody_watched, *now),) = await connection.fetch(SQL["watch"])
-        if nobody_watched:
+        if nobody_watched or asked >= self._kept_until:
             self._sure_from = asyncio.get_running_loop().time() + UNSURE
+        self._kept_until = asked + KEPT
         return Horizon(*now)
 
     async def _listen(self, identity: str) -> None:
         async with self._connecting:
-            if self._listening is None or self._listening.is_closed():
-                connection = await self._pool.connect_apart(self._timeout)
-                wake = _forgetful(WeakMethod(self.wake_all))
-                connection.add_termination_listener(wake)
-                await connection.add_listener(f"statestore_{identity}", wake)
-                self._listening = connection
+            if self._listening is not None and self._listening.is_closed():
+                self._stop_listening()
+            if self._listening is None:
+                self._listening = await self._connected_to(f"statestore_{identity}")
+
+    async def _connected_to(self, channel: str) -> Connection:
+        connection = await self._pool.connect_apart(self._timeout)
+        try:
+            wake = _forgetful(WeakMethod(self.wake_all))
+            connection.add_termination_listener(wake)
+            await connection.add_listener(channel, wake)
+        except BaseException:
+            self._pool.drop(connection)
+            raise
+        return connection
 
     def close(self) -> None:
         """Wake everybody, and listen no more."""
         self.wake_all()
+        self._stop_listening()
+
+    def _stop_listening(self) -> None:
         if self._listening is not None:
             self._pool.drop(self._listening)
             self._listening = None
