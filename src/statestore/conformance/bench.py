@@ -6,6 +6,7 @@ import gc
 import weakref
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -237,13 +238,17 @@ class _Interrupted:
         self._times = times
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
+        found = getattr(self._engine, name)
+        return partial(self._overtaken, found) if name == "commit_group" else found
 
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        return await self._overtaken(self._engine.commit, batch)
+
+    async def _overtaken(self, commit: Callable[[Any], Coroutine[Any, Any, T]], what: Any) -> T:
         if self._times > 0:
             self._times -= 1
             await self._meanwhile()
-        return await self._engine.commit(batch)
+        return await commit(what)
 
 
 async def _first(notices: Any) -> Notice:
