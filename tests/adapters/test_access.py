@@ -133,6 +133,16 @@ def test_what_was_opened_in_a_loop_that_is_over_is_opened_anew(store_url: str) -
         asyncio.run(access.run(count))
 
 
+@pytest.mark.parametrize("engine", ["sqlite", "memory"])
+def test_a_store_that_needs_no_loop_of_its_own_is_kept_and_closed(sqlite_url: str, engine: str) -> None:
+    access = Access(sqlite_url if engine == "sqlite" else "memory:", opens="async")
+    first, second = (asyncio.run(access.run(_itself)) for _ in range(2))
+    assert first is second
+    asyncio.run(access.aclose())
+    with pytest.raises(StoreClosed):
+        asyncio.run(first.count_sessions())
+
+
 @pytest.mark.parametrize("is_plain", [True, False])
 def test_what_was_opened_in_a_loop_that_is_over_can_be_closed(store_url: str, is_plain: bool) -> None:
     access = Access(store_url, opens="async")

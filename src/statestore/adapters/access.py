@@ -14,6 +14,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
+from statestore.bridge import WorkerEngine
 from statestore.errors import InvalidValue, NotSupported, StoreClosed
 from statestore.host import step
 from statestore.store.async_store import AsyncStateStore
@@ -105,7 +106,7 @@ class Access:
     def _leave_closed_loop(self) -> None:
         """Connections to servers end with their loop: what was opened here in one that is over is opened anew."""
         is_over = self._is_ours and self._loop is not None and self._loop.is_closed()
-        if is_over and self._store is not None and engine_of(self._store).runs_in == "loop":
+        if is_over and self._store is not None and _is_bound_to_its_loop(self._store):
             self._store = self._opening = self._loop = None
 
     async def _opened(self) -> AnyStore:
@@ -189,6 +190,12 @@ class ClosesEitherWay:
 def sessions_of(store: AsyncStateStore, user_id: str | None) -> AsyncSessions:
     """The sessions that an adapter may touch: everybody's, or a user's alone."""
     return store if user_id is None else store.for_user(user_id)
+
+
+def _is_bound_to_its_loop(store: AnyStore) -> bool:
+    """Whether a store cannot be used in another loop than the one that opened it: threads, and memory, can."""
+    engine = engine_of(store)
+    return engine.runs_in == "loop" and not isinstance(engine, WorkerEngine)
 
 
 async def _in_a_thread(call: Callable[[], T]) -> T:

@@ -8,7 +8,7 @@ all. Engines that are asynchronous themselves are handed to a loop in a thread f
 
 from __future__ import annotations
 
-from statestore.bridge.loop_host import LoopHost
+from statestore.bridge.loop_host import LoopHost, WorkerEngine
 from statestore.bridge.loop_thread import LoopThreadEngine
 
-__all__ = ["LoopHost", "LoopThreadEngine"]
+__all__ = ["LoopHost", "LoopThreadEngine", "WorkerEngine"]
