@@ -6,22 +6,21 @@ need not know: what is long, damaged or gone is read from the engine, part by pa
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
-from typing import Final, TypeVar, cast
+from typing import Final, cast
 
 import msgspec
 
 from statestore.copying.windows import Pace
 from statestore.engine import Engine, ReadsSeveral
 from statestore.errors import CorruptData
+from statestore.store.chunks import chunks
 from statestore.stored import Document, DocumentInfo, DocumentKind, Records, SessionSummary, StoredRecord, StoredSession
 
 MOST_ITEMS: Final = 100
 MOST_BYTES: Final = 1 << 19
 """How much is fetched together, going by what a listing tells; a single item may be more."""
-
-_Item = TypeVar("_Item", SessionSummary, DocumentInfo)
 
 
 class ReadAhead:
@@ -81,7 +80,7 @@ async def sessions_ahead(
     """The sessions of a page, each when it is at hand from some stores, which list these themselves."""
     for store, summaries in stores:
         store.expect(summaries)
-    for group in _groups(page):
+    for group in chunks(page, MOST_ITEMS, MOST_BYTES):
         for store, _ in stores:
             await store.fetch_sessions(summary.id for summary in group)
         for summary in group:
@@ -90,25 +89,11 @@ async def sessions_ahead(
 
 async def documents_ahead(page: Sequence[DocumentInfo], *stores: ReadAhead) -> AsyncIterator[DocumentInfo]:
     """The documents of a page, each when it is at hand from some stores."""
-    for group in _groups(page):
+    for group in chunks(page, MOST_ITEMS, MOST_BYTES):
         for store in stores:
             await store.fetch_documents(group)
         for info in group:
             yield info
-
-
-def _groups(page: Sequence[_Item]) -> Iterator[list[_Item]]:
-    """The items of a page, in runs that can be fetched together."""
-    group: list[_Item] = []
-    room = MOST_BYTES
-    for item in page:
-        if group and (len(group) == MOST_ITEMS or item.size > room):
-            yield group
-            group, room = [], MOST_BYTES
-        group.append(item)
-        room -= item.size
-    if group:
-        yield group
 
 
 def _part_of(stored: StoredSession, after: int | None, before: int | None, last: int | None) -> StoredSession:

@@ -12,7 +12,7 @@ from statestore.errors import CorruptData, StoreUnavailable
 from statestore.host import Host
 from statestore.pruning import Doomed, PruneConfig, PruneThrottle, check_config, doomed
 from statestore.session import Session
-from statestore.store.deleting import chunks, delete_sessions
+from statestore.store.deleting import deletable_chunks, delete_sessions
 from statestore.store.logs import log
 from statestore.store.trashing import Discard, SessionTrasher
 from statestore.stored import SessionSummary
@@ -79,7 +79,7 @@ class SessionPruner(SessionTrasher):
         """Delete sessions that are still at the version they were listed with; how many were."""
         as_created = sorted(summaries, key=lambda summary: summary.created_text)  # as they lie in a database
         pruned = 0
-        for chunk in chunks(as_created):
+        for chunk in deletable_chunks(as_created):
             changes = [
                 DeleteSession(summary.id, Requires(version=summary.version, owner=self._owner)) for summary in chunk
             ]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, cast
 
 from statestore.engine import DeleteSession, Engine, GroupCommits, PreconditionFailed
+from statestore.store.chunks import chunks
 from statestore.stored import SessionSummary
 
 CHUNK: Final = 1000
@@ -13,18 +14,9 @@ CHUNK_BYTES: Final = 4 * 1024 * 1024
 """How many sessions, and how much of them, are deleted at once."""
 
 
-def chunks(summaries: Sequence[SessionSummary]) -> Iterator[list[SessionSummary]]:
-    """The sessions in order, as many at a time as are deleted at once; a large one is by itself."""
-    chunk: list[SessionSummary] = []
-    size = 0
-    for summary in summaries:
-        if chunk and (len(chunk) >= CHUNK or size + summary.size > CHUNK_BYTES):
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(summary)
-        size += summary.size
-    if chunk:
-        yield chunk
+def deletable_chunks(summaries: Sequence[SessionSummary]) -> Iterator[list[SessionSummary]]:
+    """The sessions in order, as many at a time as are deleted at once."""
+    return chunks(summaries, CHUNK, CHUNK_BYTES)
 
 
 async def delete_sessions(engine: Engine, chunk: Sequence[DeleteSession]) -> int:

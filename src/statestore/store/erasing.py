@@ -7,7 +7,7 @@ from typing import cast
 
 from statestore.engine import DeleteSession, Engine, Requires, Searches, SessionQuery, Watches
 from statestore.errors import CorruptData, CursorExpired, SessionConflict
-from statestore.store.deleting import CHUNK, chunks, delete_sessions
+from statestore.store.deleting import CHUNK, deletable_chunks, delete_sessions
 from statestore.store.trashing import SessionTrasher
 from statestore.store.writing import MAX_ATTEMPTS
 
@@ -50,7 +50,7 @@ class Erasure:
         query = SessionQuery(user_id=self._user_id, order="id", limit=CHUNK)
         while found := await self._engine.list_sessions(query):
             listed += len(found)
-            for chunk in chunks(found):
+            for chunk in deletable_chunks(found):
                 doomed = [DeleteSession(summary.id, Requires(owner=self._user_id)) for summary in chunk]
                 deleted += await delete_sessions(self._engine, doomed)
         return listed, deleted
