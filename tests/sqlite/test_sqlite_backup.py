@@ -124,6 +124,7 @@ def test_a_copy_beside_somebody_who_began_to_write_meanwhile_is_made_anew(
                 writer.append("one", UserMessage("meanwhile"))
 
     with StateStore.open(database, read_only=True) as reader, hooked(before=write_once):
+        database.touch()  # so that the connection is a new one
         reader.backup(copy)
     with StateStore.open(copy) as restored:
         assert said(restored, "one")[-1] == "meanwhile"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -59,6 +60,38 @@ def test_an_index_that_somebody_begins_anew_during_a_search_hides_nothing(
         monkeypatch.setattr(stepping, "RECORDS_A_STEP", 1)
         assert {hit.session_id for hit in store.search_sessions("horse")} == {"a", "b", "c"}
     assert is_done
+
+
+def _at_rest(path: Path, text: str) -> bytes:
+    """A store with one message that nobody has open; what is in its file."""
+    with StateStore.open(path) as store:
+        store.get_or_create_session("alice", "a")
+        store.append("a", UserMessage(text))
+    return path.read_bytes()
+
+
+def test_a_reader_of_a_file_that_nobody_writes_opens_it_once(database: Path, opened: Callable[..., StateStore]) -> None:
+    _at_rest(database, "hello")
+    with hooked() as made:
+        reader = opened(read_only=True)
+        assert said(reader, "a") == ["hello"]
+        count = len(made)
+        assert [said(reader, "a") for _ in range(5)] == [["hello"]] * 5
+        assert len(made) == count
+
+
+def test_a_reader_sees_what_was_written_in_place_with_the_time_set_back(
+    database: Path, tmp_path: Path, opened: Callable[..., StateStore]
+) -> None:
+    before, after = _at_rest(database, "hello"), _at_rest(tmp_path / "other.db", "adieu")
+    assert len(before) == len(after)
+    reader = opened(read_only=True)
+    assert said(reader, "a") == ["hello"]
+    status = database.stat()
+    with database.open("r+b") as file:
+        file.write(after)
+    os.utime(database, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert said(reader, "a") == ["adieu"]
 
 
 def test_a_reader_whose_search_was_interrupted_searches_again(opened: Callable[..., StateStore]) -> None:

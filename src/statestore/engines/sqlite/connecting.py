@@ -8,7 +8,7 @@ import stat
 import sys
 import time
 from contextlib import closing, suppress
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from statestore.engines.flushing import flush, flush_directory
 from statestore.engines.sqlite.failures import explained
@@ -35,6 +35,15 @@ WAL_KEPT: Final = 64 * 1024 * 1024
 """How large the file of the write-ahead log may stay after it was written back."""
 
 Journal = Literal["auto", "wal", "rollback"]
+
+
+class FileState(NamedTuple):
+    """What tells one state of a file from another."""
+
+    size: int
+    changed_ns: int
+    """When it was changed last. No program can set that back, as it can with when it was modified."""
+    inode: int
 
 
 def check_library(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> None:
@@ -165,15 +174,15 @@ class DatabaseFile:
                 "or open the store anew"
             )
 
-    def state_at_rest(self) -> tuple[int, int, int] | None:
+    def state_at_rest(self) -> FileState | None:
         """What tells one state of the file from another, if nobody is writing it; ``None`` if somebody is."""
-        age = time.time_ns() - os.stat(self.path).st_mtime_ns
+        age = time.time_ns() - os.stat(self.path).st_ctime_ns
         if 0 <= age < TICK_NS:
             time.sleep((TICK_NS - age) / 1e9)  # another write could still get the same time
         if os.path.exists(f"{self.path}-wal") or os.path.exists(f"{self.path}-journal"):
             return None
         status = os.stat(self.path)
-        return status.st_size, status.st_mtime_ns, status.st_ino
+        return FileState(status.st_size, status.st_ctime_ns, status.st_ino)
 
     def log_size(self) -> int:
         """How large the write-ahead log is, 0 if there is none."""

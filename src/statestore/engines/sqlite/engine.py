@@ -20,7 +20,6 @@ from statestore.engine import (
     SessionQuery,
 )
 from statestore.engines.catching_up import CatchingUp
-from statestore.engines.columns import SENSELESS
 from statestore.engines.judging import check_batch
 from statestore.engines.options import CHANGES_KEPT, check_changes_kept, check_writable, is_durable
 from statestore.engines.sqlite import listing, reading
@@ -32,12 +31,13 @@ from statestore.engines.sqlite.finding import search_only, search_up_to
 from statestore.engines.sqlite.indexing import has_index, has_seen, index_some, last_change
 from statestore.engines.sqlite.migrating import MIGRATIONS, check_schema, migrate
 from statestore.engines.sqlite.pool import ConnectionPool
+from statestore.engines.sqlite.resting import RestingFile
 from statestore.engines.sqlite.turns import Turnstile
 from statestore.engines.sqlite.upkeep import Upkeep
 from statestore.engines.sqlite.watching import present_cursor, read_changes
 from statestore.engines.sqlite.writer import Writer
 from statestore.engines.usage import Usage
-from statestore.errors import InvalidValue, StateStoreError, StoreNotFound, StoreUnavailable
+from statestore.errors import InvalidValue, StoreNotFound, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
 
 T = TypeVar("T")
@@ -83,6 +83,7 @@ class SqliteEngine:
         self._create = create
         self._read_only = read_only
         self._pool = ConnectionPool(self._file.connect, lambda: self._file.identity)
+        self._resting = RestingFile(self._file)
         self._turns = Turnstile(self._path, timeout)
         self._upkeep = Upkeep(self._file, self._turns, changes_kept=changes_kept)
         self._writer = Writer(self._file, self._pool, self._turns, self._upkeep)
@@ -131,6 +132,7 @@ class SqliteEngine:
 
     def _let_go(self) -> None:
         self._pool.close()
+        self._resting.close()
         self._turns.close()
 
     # -- writing ---------------------------------------------------------------------------------------------
@@ -170,25 +172,11 @@ class SqliteEngine:
 
     def _read_at_rest(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Read without leaving a trace if nobody is writing, or else as one reader among others."""
-        found = self._found_at_rest(work)
+        found = self._resting.read(work)
         if found is not None:
             return found[0]
         with self._pool.connection() as connection:
             return work(connection)
-
-    def _found_at_rest(self, work: Callable[[sqlite3.Connection], T]) -> tuple[T] | None:
-        """What is read without leaving a trace; ``None`` if somebody is writing, and it need not make sense."""
-        before = self._file.state_at_rest()
-        if before is None:
-            return None
-        try:
-            with closing(self._file.connect(at_rest=True)) as connection:
-                result = work(connection)
-        except (sqlite3.Error, StateStoreError, *SENSELESS):
-            if self._file.state_at_rest() == before:
-                raise
-            return None
-        return (result,) if self._file.state_at_rest() == before else None
 
     async def read_session(
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
@@ -256,7 +244,7 @@ class SqliteEngine:
         """Whether nobody is writing, so that a backup could be made without leaving a trace beside the original."""
         with suppress(sqlite3.Error), closing(sqlite3.connect("")) as passing:
             # a file without a name, for which there may be no room: only then we know that nobody wrote
-            if self._found_at_rest(lambda connection: connection.backup(passing)) is not None:
+            if self._resting.read(lambda connection: connection.backup(passing)) is not None:
                 back_up(passing, to, timeout=self._file.timeout)
                 return True
         return False

@@ -42,6 +42,7 @@ class ConnectionPool:
         self._changed = threading.Condition(self._lock)
         self._idle: list[sqlite3.Connection] = []
         self._borrowers: set[int] = set()
+        self._most_idle = MOST_IDLE
         self._is_held_up = False
         self._is_torn = False
         with _forking:
@@ -82,14 +83,15 @@ class ConnectionPool:
 
     def give_back(self, connection: sqlite3.Connection, *, is_sound: bool = True) -> None:
         """Take a connection back; one that failed, or is in the middle of something, is not used again."""
-        if not is_sound or connection.in_transaction or len(self._idle) >= MOST_IDLE:
-            self._discard(connection)
-            return
-        with self._lock:
-            self._idle.append(connection)
-            self._borrowers.discard(get_ident())
-            if self._is_held_up:
-                self._changed.notify_all()
+        if is_sound and not connection.in_transaction:
+            with self._lock:
+                if len(self._idle) < self._most_idle:
+                    self._idle.append(connection)
+                    self._borrowers.discard(get_ident())
+                    if self._is_held_up:
+                        self._changed.notify_all()
+                    return
+        self._discard(connection)
 
     def _discard(self, connection: sqlite3.Connection) -> None:
         connection.close()
@@ -104,6 +106,12 @@ class ConnectionPool:
         """Close all connections; nobody may be using one."""
         while self._idle:
             self._idle.pop().close()
+
+    def retire(self) -> None:
+        """Close all connections, those in use when they are given back."""
+        with self._lock:
+            self._most_idle = 0
+        self.close()
 
     def before_fork(self) -> None:
         """Close everything, once the calls under way are done."""
