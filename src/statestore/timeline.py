@@ -1,10 +1,12 @@
 """One order for everything that was said: records of three lists, stored and new, as they follow each other."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import repeat
 from operator import is_, itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-from statestore.records import Record, column_of, kind_of
+from statestore.records import AGENT, USER, Record, column_of, kind_of
 
 
 class TimelineEntry(NamedTuple):
@@ -13,6 +15,10 @@ class TimelineEntry(NamedTuple):
     seq: int | None
     kind: str
     record: Record
+
+
+_entry: Callable[[tuple[int | None, str, Record]], TimelineEntry] = partial(cast("Any", tuple).__new__, TimelineEntry)
+"""What ``TimelineEntry._make`` does, without a Python call for each entry: half of what a long timeline costs."""
 
 
 class Column(NamedTuple):
@@ -73,14 +79,19 @@ def in_order(columns: Sequence[Column], pending: Sequence[Record]) -> list[Timel
     """Everything the lists hold now, as it follows each other."""
     if not _was_only_appended_to(columns, pending):
         return [item.entry for item in placed(columns, pending)]
+    users, agents, events = columns
     entries = [
-        TimelineEntry(seq, kind_of(record), record)
-        for column in columns
-        for seq, record in zip(column.seqs, column.stored, strict=True)
+        *_entries(users, repeat(USER, len(users.stored))),
+        *_entries(agents, repeat(AGENT, len(agents.stored))),
+        *_entries(events, map(kind_of, events.stored)),
     ]
     entries.sort(key=itemgetter(0))
     entries += (TimelineEntry(None, kind_of(record), record) for record in pending)
     return entries
+
+
+def _entries(column: Column, kinds: Iterable[str]) -> Iterator[TimelineEntry]:
+    return map(_entry, zip(column.seqs, kinds, column.stored, strict=True))
 
 
 def _was_only_appended_to(columns: Sequence[Column], pending: Sequence[Record]) -> bool:
