@@ -50,6 +50,10 @@ class Host(ABC):
         engine, self.engine = self.engine, cast("Engine", ClosedEngine(self.engine.url))
         await engine.close()
 
+    async def run(self, work: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
+        """Do something with the engine, all of it where the engine runs: what takes long there holds nobody up."""
+        return await work(self.engine)
+
     @abstractmethod
     def turn(self, session: Session) -> AbstractAsyncContextManager[None]:
         """Held while one object is saved, so that two saves of it do not send the same records."""

@@ -60,8 +60,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "what is taken out of the trash may be another session",
-        "store/trashing.py",
-        "if (thrown.id, thrown.fields.user_id) != (session_id, found[0].session.user_id):",
+        "store/in_trash.py",
+        "if (thrown.id, thrown.fields.user_id) != (note.session.id, note.session.user_id):",
         "if False:",
         TRASH,
     ),

@@ -50,15 +50,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a session is read for whoever asks",
         "store/reading.py",
-        "if stored is not None and self._owner is not None and stored.fields.user_id != self._owner:",
+        "if stored is None or self._owner not in (None, stored.fields.user_id):",
         "if stored is None:",
         f"{LOOKS}[plain-files]",
     ),
     Mutant(
         "the trash is everybody's",
         "store/trashing.py",
-        "if note is not None and self._owner in (None, note.session.user_id)]",
-        "if note is not None]",
+        "note for note in await self._host.run(notes) if self._owner in (None, note.session.user_id)]",
+        "note for note in await self._host.run(notes)]",
         f"{ATTACKS}[plain-sqlite]",
     ),
     Mutant(

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from statestore.bridge.workers import Workers
 from statestore.bridge.writer import GroupWriter
@@ -16,6 +16,8 @@ from statestore.engine import Change, Engine, GroupCommits, Outcome, RunsIn
 from statestore.errors import StoreClosed
 from statestore.host import Host, given_turn, step
 from statestore.session import Session
+
+T = TypeVar("T")
 
 WORKERS: Final = 8
 LONG_CALLS: Final = frozenset(("search_sessions", "update_search_index", "check", "repair", "backup"))
@@ -51,6 +53,11 @@ class WorkerEngine:
     def _check_process(self) -> None:
         if os.getpid() != self._process:
             raise StoreClosed("this store was opened before a fork: open one of its own in the child process")
+
+    async def run(self, work: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
+        """Do something with the engine in a worker."""
+        self._check_process()
+        return await self._workers.run(work(self._engine))
 
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
         self._check_process()
@@ -92,6 +99,10 @@ class LoopHost(Host):
         self.engine = cast("Engine", WorkerEngine(engine)) if engine.runs_in == "worker" else engine
         self._tasks: dict[asyncio.Task[None], Future[None]] = {}
         """What was spawned, each with what tells other loops and threads that it is over."""
+
+    async def run(self, work: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
+        engine: object = self.engine
+        return await (engine.run(work) if isinstance(engine, WorkerEngine) else work(self.engine))
 
     def turn(self, session: Session) -> AbstractAsyncContextManager[None]:
         loop = asyncio.get_running_loop()

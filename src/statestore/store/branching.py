@@ -12,6 +12,7 @@ from statestore.store.failures import explained, not_found
 from statestore.store.reading import entries_of, understanding
 from statestore.store.recreating import creation
 from statestore.store.writing import MAX_ATTEMPTS, SessionWriter
+from statestore.stored import StoredSession
 from statestore.timeline import TimelineEntry
 from statestore.timestamps import now_text
 
@@ -24,34 +25,24 @@ class SessionBrancher(SessionWriter):
 
         Records keep their bodies, numbers and keys; the new session's ``parent_session_id`` names the original.
         """
-        stored = await self._read(session_id, before=None if at is None else _check_seq("at", at) + 1)
-        if stored is None:
+        before = None if at is None else _check_seq("at", at) + 1
+        change = await self._made_of(session_id, lambda stored: _fork_of(stored, new_id), before=before)
+        if change is None:
             raise not_found(session_id)
-        fork = Session(stored.fields.user_id, new_id)
-        with understanding(stored.id):
-            copy = creation(stored, is_whole=False)
-        change = replace(
-            copy,
-            id=str(fork.id),
-            updated=fork.updated_text,
-            create=NewSession(fork.user_id, fork.created_text, stored.layout),
-            set_fields=copy.set_fields | {"parent_session_id": stored.id},
-        )
         await self._commit(change)
-        created = await self.load_session(fork.id)
+        created = await self.load_session(change.id)
         if created is None:
-            raise not_found(fork.id)
+            raise not_found(change.id)
         return created
 
     async def rewind_session(self, session_id: str, *, to: int) -> list[TimelineEntry]:
         """Drop every record after number ``to``; what was dropped. Numbers are never given out twice."""
         _check_seq("to", to)
         for _ in range(MAX_ATTEMPTS):
-            stored = await self._read(session_id, after=to)
-            if stored is None:
+            found = await self._made_of(session_id, lambda stored: (stored, entries_of(stored)), after=to)
+            if found is None:
                 raise not_found(session_id)
-            with understanding(stored.id):
-                removed = entries_of(stored.records)
+            stored, removed = found
             if not removed:
                 return []
             is_mute = stored.message_count == sum(entry.kind == USER for entry in removed)
@@ -70,6 +61,20 @@ class SessionBrancher(SessionWriter):
                 raise explained(failed, [change]) from None
             return removed
         raise SessionConflict(f"session {session_id} changed {MAX_ATTEMPTS} times while it was being rewound")
+
+
+def _fork_of(stored: StoredSession, new_id: str | None) -> ChangeSession:
+    """What makes a new session of a stored one."""
+    fork = Session(stored.fields.user_id, new_id)
+    with understanding(stored.id):
+        copy = creation(stored, is_whole=False)
+    return replace(
+        copy,
+        id=str(fork.id),
+        updated=fork.updated_text,
+        create=NewSession(fork.user_id, fork.created_text, stored.layout),
+        set_fields=copy.set_fields | {"parent_session_id": stored.id},
+    )
 
 
 def _check_seq(name: str, seq: object) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, Literal, overload
 
 from statestore.engine import DeleteSession, Requires, SessionQuery
@@ -15,7 +16,7 @@ from statestore.session import Session
 from statestore.store.deleting import deletable_chunks, delete_sessions
 from statestore.store.logs import log
 from statestore.store.trashing import Discard, SessionTrasher
-from statestore.stored import SessionSummary
+from statestore.stored import SessionSummary, StoredSession
 
 TRASH_CHUNK: Final = 50
 TRASH_CHUNK_BYTES: Final = 4 * 1024 * 1024
@@ -92,16 +93,22 @@ class SessionPruner(SessionTrasher):
                     pruned += await delete_sessions(self._engine, [change])
         return pruned
 
+    def _discard_unchanged(self, stored: StoredSession, *, version: str, hours: int) -> Discard | None:
+        """The changes that move a session into the trash, if it is still at that version."""
+        return self._discard(stored, hours) if str(stored.version) == version else None
+
     async def _throw_unchanged_away(self, summaries: Sequence[SessionSummary], hours: int) -> int:
         """Put sessions into the trash that are still at the version they were listed with; how many were."""
         pruned = size = 0
         discards: list[Discard] = []
         for summary in summaries:
             try:
-                stored = await self._read(summary.id)
-                if stored is None or str(stored.version) != summary.version:
+                discard = await self._made_of(
+                    summary.id, partial(self._discard_unchanged, version=summary.version, hours=hours)
+                )
+                if discard is None:
                     continue
-                discards.append(self._discard(stored, hours))
+                discards.append(discard)
             except CorruptData as error:
                 log().warning("session %s cannot be put into the trash, and stays: %s", summary.id, error)
                 continue

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, cast
+from typing import Final
 
-from statestore.engine import DeleteSession, Engine, GroupCommits, PreconditionFailed
+from statestore.engine import DeleteSession, Engine, PreconditionFailed
 from statestore.store.chunks import chunks
+from statestore.store.singly import commit_each
 from statestore.stored import SessionSummary
 
 CHUNK: Final = 1000
@@ -35,19 +36,9 @@ async def delete_sessions(engine: Engine, chunk: Sequence[DeleteSession]) -> int
 
 
 async def _delete_each(engine: Engine, chunk: Sequence[DeleteSession]) -> int:
-    """The same where a batch is one item: many batches at once, if the engine can."""
-    if not hasattr(engine, "commit_group"):
-        return sum([await _deleted(engine, change) for change in chunk])
-    results = await cast("GroupCommits", engine).commit_group([[change] for change in chunk])
+    """The same where a batch is one item."""
+    results = await commit_each(engine, chunk)
     for result in results:
         if isinstance(result, Exception) and not isinstance(result, PreconditionFailed):
             raise result
     return sum(outcome.deleted for result in results if not isinstance(result, Exception) for outcome in result)
-
-
-async def _deleted(engine: Engine, change: DeleteSession) -> int:
-    try:
-        (outcome,) = await engine.commit([change])
-    except PreconditionFailed:
-        return 0
-    return outcome.deleted

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Literal, TypeVar
 
 import msgspec
 
-from statestore.engine import SessionQuery
+from statestore.engine import Engine, SessionQuery
 from statestore.errors import CorruptSession, InvalidValue
 from statestore.host import Host
 from statestore.jsontext import check_text
@@ -20,7 +20,7 @@ from statestore.store.committing import Committing
 from statestore.store.decoding import decoded_as, decoded_body_as
 from statestore.store.failures import not_found
 from statestore.store.logs import log
-from statestore.stored import Cursor, Records, SessionSummary, StoredSession
+from statestore.stored import Cursor, SessionSummary, StoredSession
 from statestore.timeline import Column, TimelineEntry, in_order
 from statestore.timestamps import nanoseconds, text_of
 
@@ -36,10 +36,9 @@ class SessionReader(Committing):
 
     async def load_session(self, session_id: str, *, last: int | None = None) -> Session | None:
         """The session, or ``None``. ``last`` loads only its newest records, at most that many."""
-        stored = await self._read(session_id, last=check_count("last", last))
-        if stored is None:
-            return None
-        return session_from(stored, self._engine.url, is_part=last is not None)
+        is_part = check_count("last", last) is not None
+        place = self._engine.url
+        return await self._made_of(session_id, lambda stored: session_from(stored, place, is_part=is_part), last=last)
 
     async def session_exists(self, session_id: str) -> bool:
         """Whether there is such a session."""
@@ -85,9 +84,7 @@ class SessionReader(Committing):
 
         ``before=entries[0].seq`` pages backwards; ``after=entries[-1].seq`` gives what came since.
         """
-        stored = await self._read_part(session_id, after, before, limit)
-        with understanding(stored.id):
-            return entries_of(stored.records)
+        return await self._made_of_part(session_id, entries_of, after, before, limit)
 
     async def timeline_as(
         self,
@@ -104,11 +101,15 @@ class SessionReader(Committing):
         fields it wants is the fastest way to read many. A record that is not of that type is left out, and a warning
         names it: it hides no other one.
         """
-        stored = await self._read_part(session_id, after, before, limit)
-        try:
-            return decoded_as(stored.records, type)
-        except (msgspec.DecodeError, ValueError, RecursionError):
-            return await self._readable_as(stored, type)
+
+        def decoded(stored: StoredSession) -> list[tuple[int, T]] | StoredSession:
+            try:
+                return decoded_as(stored.records, type)
+            except (msgspec.DecodeError, ValueError, RecursionError):
+                return stored
+
+        found = await self._made_of_part(session_id, decoded, after, before, limit)
+        return await self._readable_as(found, type) if isinstance(found, StoredSession) else found
 
     async def _readable_as(self, stored: StoredSession, type: type[T]) -> list[tuple[int, T]]:
         """The records that can be decoded, one by one; read one by one, too, if some cannot even be told apart."""
@@ -130,29 +131,54 @@ class SessionReader(Committing):
                 log().warning("session %s: record %d cannot be read, and is left out: %s", stored.id, seq, error)
         return found
 
-    async def _read_part(
-        self, session_id: str, after: int | None, before: int | None, limit: int | None
-    ) -> StoredSession:
-        """A session with the records that were asked for."""
-        stored = await self._read(
+    async def _made_of_part(
+        self,
+        session_id: str,
+        make: Callable[[StoredSession], T],
+        after: int | None,
+        before: int | None,
+        limit: int | None,
+    ) -> T:
+        """What is made of a session with the records that were asked for."""
+        made = await self._made_of(
             session_id,
+            make,
             after=check_count("after", after),
             before=check_count("before", before),
             last=check_count("limit", limit),
         )
-        if stored is None:
+        if made is None:
             raise not_found(session_id)
-        return stored
+        return made
 
     async def _read(
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
     ) -> StoredSession | None:
         """A session as stored, if it is there and is this owner's to see."""
+        return await self._made_of(session_id, lambda stored: stored, after=after, before=before, last=last)
+
+    async def _made_of(
+        self,
+        session_id: str,
+        make: Callable[[StoredSession], T],
+        *,
+        after: int | None = None,
+        before: int | None = None,
+        last: int | None = None,
+    ) -> T | None:
+        """What is made of a session, if it is there and is this owner's to see.
+
+        It is made where the engine runs: a long session takes time to decode, too.
+        """
         session_id = check_session_id(session_id)
-        stored = await self._engine.read_session(session_id, after=after, before=before, last=last)
-        if stored is not None and self._owner is not None and stored.fields.user_id != self._owner:
-            return None
-        return stored
+
+        async def read_and_make(engine: Engine) -> T | None:
+            stored = await engine.read_session(session_id, after=after, before=before, last=last)
+            if stored is None or self._owner not in (None, stored.fields.user_id):
+                return None
+            return make(stored)
+
+        return await self._host.run(read_and_make)
 
     def _query(
         self,
@@ -198,12 +224,13 @@ def understanding(session_id: str) -> Generator[None]:
         raise CorruptSession(f"session {session_id} cannot be read: {error}") from error
 
 
-def entries_of(records: Records) -> list[TimelineEntry]:
-    """Stored records, each with its place, as they follow each other."""
-    decoded = records.decoded()
-    latest_moment(*decoded)  # raises if one of them tells none
-    columns = zip(decoded, records.numbering.columns, strict=True)
-    return in_order([Column(column, column, seqs) for column, seqs in columns], ())
+def entries_of(stored: StoredSession) -> list[TimelineEntry]:
+    """The records of a session, each with its place, as they follow each other."""
+    with understanding(stored.id):
+        decoded = stored.records.decoded()
+        latest_moment(*decoded)  # raises if one of them tells none
+        columns = zip(decoded, stored.records.numbering.columns, strict=True)
+        return in_order([Column(column, column, seqs) for column, seqs in columns], ())
 
 
 def check_count(name: str, value: int | None) -> int | None:

@@ -7,7 +7,7 @@ deleted in one batch; where a batch is one item, it is put there first.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,23 +16,22 @@ from statestore.engine import (
     Change,
     DeleteDocument,
     DeleteSession,
-    DocumentQuery,
+    Engine,
     PreconditionFailed,
     PutDocument,
     Requires,
 )
-from statestore.errors import CorruptSession, InvalidValue, SessionConflict, SessionNotFound
+from statestore.errors import InvalidValue, SessionConflict, SessionNotFound
 from statestore.names import TRASH, check_session_id
 from statestore.session import Session
 from statestore.store.failures import explained
-from statestore.store.logs import log
-from statestore.store.reading import session_from, understanding
-from statestore.store.recreating import creation
+from statestore.store.in_trash import names_in_trash, names_of_owner, notes_in_trash, taken_from_trash, taken_out
+from statestore.store.reading import understanding
+from statestore.store.singly import commit_each
 from statestore.store.writing import MAX_ATTEMPTS, SessionWriter
 from statestore.stored import StoredSession
-from statestore.trash import Trashed, is_over, may_be_of, packed, unpacked
+from statestore.trash import Trashed, is_over, may_be_of, packed
 
-PAGE: Final = 500
 CHUNK: Final = 50
 """How many sessions are removed from the trash at once."""
 
@@ -54,16 +53,16 @@ class SessionTrasher(SessionWriter):
         if not trash_hours:
             return await self._delete_at_once(session_id)
         for _ in range(MAX_ATTEMPTS):
-            stored = await self._read(session_id)
-            if stored is None:
+            discard = await self._made_of(session_id, lambda stored: self._discard(stored, trash_hours))
+            if discard is None:
                 return False
-            if await self._throw_away([self._discard(stored, trash_hours)]):
+            if await self._throw_away([discard]):
                 return True  # else somebody wrote to it meanwhile: what goes is what is there now
         raise SessionConflict(f"session {session_id} changed {MAX_ATTEMPTS} times while it was being thrown away")
 
     async def list_trash(self) -> list[Trashed]:
         """What can be restored, the last thrown away first."""
-        return await self._trash([name async for name in self._everybodys_names()])
+        return await self._notes(lambda _: True)
 
     async def restore_session(self, session_id: str) -> Session:
         """Get a session back out of the trash, all of it; of several with this id, the one thrown away last.
@@ -71,19 +70,12 @@ class SessionTrasher(SessionWriter):
         `SessionConflict` if a session has that id again, `SessionNotFound` if the trash has none.
         """
         check_session_id(session_id)
-        names = [name async for name in self._everybodys_names() if may_be_of(name, session_id)]
-        found = [trashed for trashed in await self._trash(names) if trashed.session.id == session_id]
+        notes = await self._notes(lambda name: may_be_of(name, session_id))
+        found = [trashed for trashed in notes if trashed.session.id == session_id]
         if not found:
             raise SessionNotFound(f"there is no session {session_id} in the trash (any more)")
-        document = await self._engine.get_document(TRASH, found[0].name, "bin")
-        if document is None:
-            raise _taken_out(session_id)
-        with understanding(session_id):
-            thrown = unpacked(document.body)
-            change = creation(thrown)
-        if (thrown.id, thrown.fields.user_id) != (session_id, found[0].session.user_id):
-            raise CorruptSession(f"{TRASH}/{found[0].name}.bin holds another session than the note beside it tells")
-        gone = DeleteDocument(TRASH, found[0].name, "bin", Requires(version=document.version))
+        change, version = await self._host.run(lambda engine: taken_from_trash(engine, found[0]))
+        gone = DeleteDocument(TRASH, found[0].name, "bin", Requires(version=version))
         if self._engine.atomic_scope == "store":
             batch: list[Change] = [change, gone, DeleteDocument(TRASH, found[0].name, "json")]
         else:  # one by one: whoever dies half-way leaves it in both places, not in none
@@ -92,31 +84,23 @@ class SessionTrasher(SessionWriter):
             await self._engine.commit(batch)
         except PreconditionFailed as failed:
             if failed.failures[0].index:
-                raise _taken_out(session_id) from None
+                raise taken_out(session_id) from None
             raise explained(failed, batch) from None
         if self._engine.atomic_scope == "item":
             await self._one_by_one(_removal(found[0].name))
-        stored = await self._read(session_id)
-        if stored is None:
+        restored = await self.load_session(session_id)
+        if restored is None:
             raise SessionNotFound(f"session {session_id} was restored, and deleted again by somebody else")
-        return session_from(stored, self._engine.url)
+        return restored
 
     async def empty_trash(self) -> int:
         """Remove everything from the trash, also what cannot be read any more; how many sessions there were."""
-        names = [name async for name in self._everybodys_names() if await self._is_ours(name)]
-        await self._remove(names)
-        return len(names)
+        return await self._remove_while(lambda _: True)
 
     async def _remove_what_is_over(self) -> None:
         """Remove what the trash need not keep any longer."""
         now = time.time_ns()
-        names: list[str] = []
-        async for name in self._everybodys_names():
-            if not is_over(name, now):
-                break  # they come in the order in which they go
-            if await self._is_ours(name):
-                names.append(name)
-        await self._remove(names)
+        await self._remove_while(lambda name: is_over(name, now))  # they come in the order in which they go
 
     async def _throw_away(self, discards: Sequence[Discard]) -> int:
         """Put sessions into the trash and delete them, those that nobody changed since; how many there were."""
@@ -155,71 +139,45 @@ class SessionTrasher(SessionWriter):
         for change in changes:
             await self._engine.commit([change])
 
-    async def _remove(self, names: Sequence[str]) -> None:
-        """Remove some from the trash, several at once; one after the other where the engine cannot."""
-        at_once = CHUNK if self._engine.atomic_scope == "store" else 1
-        for start in range(0, len(names), at_once):
-            changes = [change for name in names[start : start + at_once] for change in _removal(name)]
-            if at_once == 1:
-                await self._one_by_one(changes)
-            else:
-                await self._engine.commit(changes)
+    async def _notes(self, is_wanted: Callable[[str], bool]) -> list[Trashed]:
+        """What the wanted names in the trash stand for, if it is this owner's; the last thrown away first."""
 
-    async def _trash(self, names: Iterable[str]) -> list[Trashed]:
-        """What these names in the trash stand for, of this owner, the last thrown away first."""
-        notes = [await self._note(name) for name in names]
-        found = [note for note in notes if note is not None and self._owner in (None, note.session.user_id)]
+        async def notes(engine: Engine) -> list[Trashed]:
+            return await notes_in_trash(engine, [name async for name in names_in_trash(engine) if is_wanted(name)])
+
+        found = [note for note in await self._host.run(notes) if self._owner in (None, note.session.user_id)]
         return sorted(found, key=lambda trashed: (-trashed.deleted_ns, trashed.session.id))
 
-    async def _is_ours(self, name: str) -> bool:
-        """Whether what has this name is of this owner, also if it cannot be restored any more."""
-        return self._owner is None or self._owner == await self._owner_of(name)
+    async def _remove_while(self, is_wanted: Callable[[str], bool]) -> int:
+        """Remove what is this owner's from the trash, up to the first name that is not wanted; how many there were."""
+        owner = self._owner
 
-    async def _everybodys_names(self) -> AsyncIterator[str]:
-        """The names of all that is in the trash, in the order in which it goes."""
-        query = DocumentQuery(TRASH, limit=PAGE)
-        last = None
-        while page := await self._engine.list_documents(query):
-            for info in page:
-                if info.name != last:
-                    yield info.name
-                last = info.name
-            query = DocumentQuery(TRASH, after=(page[-1].name, page[-1].kind), limit=PAGE)
+        async def ours(engine: Engine) -> list[str]:
+            names: list[str] = []
+            async for name in names_in_trash(engine):
+                if not is_wanted(name):
+                    break
+                names.append(name)
+            return names if owner is None else await names_of_owner(engine, owner, names)
 
-    async def _note(self, name: str) -> Trashed | None:
-        document = await self._engine.get_document(TRASH, name, "json")
-        return None if document is None else _trashed_in(document.body, name)
+        names = await self._host.run(ours)
+        for start in range(0, len(names), CHUNK):
+            await self._remove(names[start : start + CHUNK])
+        return len(names)
 
-    async def _owner_of(self, name: str) -> str | None:
-        """Whose session it is: the note tells, or the session itself; ``None`` if neither can be read."""
-        trashed = await self._note(name)
-        if trashed is not None:
-            return trashed.session.user_id
-        document = await self._engine.get_document(TRASH, name, "bin")
-        try:
-            return None if document is None else unpacked(document.body).fields.user_id
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            log().warning("%s/%s.bin cannot be read, so nobody can tell whose it is: %s", TRASH, name, error)
-            return None
-
-
-def _taken_out(session_id: str) -> SessionNotFound:
-    return SessionNotFound(f"session {session_id} was taken out of the trash by somebody else")
+    async def _remove(self, names: Sequence[str]) -> None:
+        """Remove some from the trash, at once."""
+        if self._engine.atomic_scope == "store":
+            await self._engine.commit([change for name in names for change in _removal(name)])
+            return
+        for removals in zip(*map(_removal, names), strict=True):  # first the notes, which tell of the contents
+            for result in await commit_each(self._engine, removals):
+                if isinstance(result, Exception):
+                    raise result
 
 
 def _removal(name: str) -> list[Change]:
     return [DeleteDocument(TRASH, name, "json"), DeleteDocument(TRASH, name, "bin")]
-
-
-def _trashed_in(body: bytes, name: str) -> Trashed | None:
-    try:
-        trashed = msgspec.json.decode(body, type=Trashed)
-        if trashed.name != name:
-            raise msgspec.ValidationError(f"it tells of {trashed.name[:80]}")
-        return trashed
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        log().warning("%s/%s.json is left out of the trash: it cannot be read: %s", TRASH, name, error)
-        return None
 
 
 def check_hours(hours: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from statestore.engine import ChangeSession, DeleteSession, PreconditionFailed, Requires
+from statestore.engine import ChangeSession, DeleteSession, Engine, PreconditionFailed, Requires
 from statestore.errors import InvalidValue, SessionConflict, SessionNotFound, WrongUser
 from statestore.names import check_session_id
 from statestore.records import Record
@@ -57,17 +57,24 @@ class SessionWriter(SessionReader):
         self._check_session(session)
         for _ in range(MAX_ATTEMPTS):
             if session_id is not None:
-                stored = await self._engine.read_session(str(session.id))
-                if stored is not None:
-                    if stored.fields.user_id != user_id:
-                        raise WrongUser(f"session {session_id} does not belong to {user_id!r}")
-                    return session_from(stored, self._engine.url)
+                found = await self._host.run(lambda engine: self._session_of_user(engine, str(session.id), user_id))
+                if found is not None:
+                    return found
             try:
                 await self._store_draft(session, Draft(session))
             except SessionConflict:
                 continue  # somebody was faster: theirs is the session
             return session
         raise SessionConflict(f"session {session_id} was created and deleted {MAX_ATTEMPTS} times meanwhile")
+
+    async def _session_of_user(self, engine: Engine, session_id: str, user_id: str) -> Session | None:
+        """The session with this id, if there is one; `WrongUser` if it is another user's."""
+        stored = await engine.read_session(session_id)
+        if stored is None:
+            return None
+        if stored.fields.user_id != user_id:
+            raise WrongUser(f"session {session_id} does not belong to {user_id!r}")
+        return session_from(stored, engine.url)
 
     async def update_session_with(
         self, session_id: str, change: Callable[[Session], object], *, last: int | None = None
