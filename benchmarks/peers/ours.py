@@ -45,7 +45,7 @@ class AsyncFace(Generic[Place]):
 
     async def load(self, session: str) -> int:
         loaded = await self._store.load_session(session)
-        return len(loaded.timeline) if loaded else 0
+        return len(loaded.user_messages) + len(loaded.agent_responses) if loaded else 0
 
     async def list_newest(self, count: int) -> int:
         return len(await self._store.list_sessions(limit=count))
@@ -89,7 +89,7 @@ class PlainOurs:
 
     def load(self, session: str) -> int:
         loaded = self._store.load_session(session)
-        return len(loaded.timeline) if loaded else 0
+        return len(loaded.user_messages) + len(loaded.agent_responses) if loaded else 0
 
     def list_newest(self, count: int) -> int:
         return len(self._store.list_sessions(limit=count))
