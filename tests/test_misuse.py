@@ -23,6 +23,7 @@ from statestore import (
     StoreClosed,
     StoreUnavailable,
     UserMessage,
+    WrongUser,
     copy_store,
 )
 from statestore.engines.memory import MemoryEngine
@@ -337,3 +338,31 @@ def test_a_mistake_in_a_call_names_the_record(store: StateStore) -> None:
     with pytest.raises(TypeError, match=r"^UserMessage\(\)"):
         UserMessage()  # type: ignore[call-arg]
     assert store.list_sessions() == []
+
+
+def test_who_asks_a_users_store_for_a_session_without_a_user_is_told_the_order(store: StateStore) -> None:
+    with pytest.raises(WrongUser, match=r"serves 'bob'.*of 'trip': the user comes first"):
+        store.for_user("bob").get_or_create_session("trip")
+
+
+def test_a_database_whose_name_does_not_tell_is_told_how_to_be_opened(tmp_path: Path) -> None:
+    StateStore.open(tmp_path / "state.db").close()
+    os.rename(tmp_path / "state.db", tmp_path / "monday.bak")
+    for options in ({}, {"read_only": True}):
+        with pytest.raises(StoreUnavailable, match=f"sqlite:{tmp_path}/monday.bak opens an SQLite store"):
+            StateStore.open(tmp_path / "monday.bak", **options)
+
+
+def test_a_directory_with_a_name_that_no_category_has_hides_no_category(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("v1..v2", "old.md", "fine"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.json").write_text("{}")
+    with StateStore.open(tmp_path) as store:
+        assert store.list_categories() == ["fine"]
+        assert [store.list_category(category) for category in store.list_categories()] == [["a"]]
+        assert {problem.where for problem in store.check()} >= {"old.md/a.json", "v1..v2/a.json"}
+    told = "\n".join(record.getMessage() for record in caplog.records)
+    assert "invalid category 'v1..v2'" in told
+    assert "invalid category 'old.md'" in told

@@ -6,7 +6,7 @@ engines ends in the same bytes.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar, overload
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +25,8 @@ from statestore.records import (
     decode_pieces,
 )
 from statestore.timestamps import datetime_of, nanoseconds
+
+T = TypeVar("T")
 
 Version = Hashable
 """Opaque: compared for equality only, never used twice. ``str(version)`` holds across processes."""
@@ -277,6 +279,10 @@ class Document(Struct, frozen=True):
             return self.decoded(Any)
         return self.text if self.kind == "md" else self.body
 
+    @overload
+    def decoded(self, type: type[T]) -> T: ...
+    @overload
+    def decoded(self, type: Any) -> Any: ...
     def decoded(self, type: Any) -> Any:
         """A JSON document as any type that ``msgspec`` can decode; `InvalidValue` if it is not that."""
         try:

@@ -22,7 +22,7 @@ def watching(engine: Engine) -> Watches:
 
 def backing_up(engine: Engine) -> BacksUp:
     """The engine, if it can make a copy of itself; `NotSupported` otherwise."""
-    _check(engine, "backup", "backup", "sqlite: does")
+    _check(engine, "backup", "backup", "sqlite: does, and copy_store copies any store")
     return cast("BacksUp", engine)
 
 

@@ -18,6 +18,7 @@ from statestore.errors import InvalidCursor, InvalidName, InvalidValue
 from statestore.jsontext import check_text, is_unicode, json_text, pretty
 from statestore.names import SESSIONS, TRASH, check_category, check_name
 from statestore.store.committing import Committing
+from statestore.store.logs import log
 from statestore.store.reading import check_count, understanding
 from statestore.stored import DOCUMENT_KINDS, Cursor, Document, DocumentInfo, DocumentKind
 
@@ -95,7 +96,7 @@ class AsyncDocuments(Committing):
     async def list_categories(self, prefix: str = "") -> list[str]:
         """The categories that hold documents; with a prefix, that one and those below it."""
         found = await self._engine.list_categories(check_category(prefix) if prefix else "")
-        return [category for category in found if category != TRASH]
+        return [category for category in found if category != TRASH and _can_be_named(category)]
 
     async def delete_file(self, category: str, name: str, *, kind: DocumentKind | None = None) -> bool:
         """Remove a document; whether there was one. Without a kind: the JSON, else the markdown, else the bytes."""
@@ -164,6 +165,16 @@ def _check_place(category: str, name: str) -> tuple[str, str]:
     if category == SESSIONS:
         raise InvalidName("the category 'sessions' holds sessions: use save_session, append or delete_session")
     return category, name
+
+
+def _can_be_named(category: str) -> bool:
+    """Whether a category that was found follows the rule: a directory of somebody else's need not."""
+    try:
+        check_category(category)
+    except InvalidName as error:
+        log().warning("%s; it is left out of the categories, and check() tells what it holds", error)
+        return False
+    return True
 
 
 def _place_at(cursor: object) -> tuple[str, DocumentKind]:

@@ -54,7 +54,11 @@ class SessionWriter(SessionReader):
         Two callers with one new id get one session. Another user's session raises `WrongUser`.
         """
         session = Session(user_id) if session_id is None else Session(user_id, session_id)
-        self._check_session(session)
+        if self._owner not in (None, session.user_id):
+            raise WrongUser(
+                f"this store serves {self._owner!r}, and the session would be of {user_id!r}: "
+                "the user comes first, then the session's id"
+            )
         for _ in range(MAX_ATTEMPTS):
             if session_id is not None:
                 found = await self._host.run(lambda engine: self._session_of_user(engine, str(session.id), user_id))

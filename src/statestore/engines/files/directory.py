@@ -56,7 +56,8 @@ class Directory:
         except (OSError, RecursionError) as error:
             if isinstance(error, FileNotFoundError) and (read_only or not create):
                 raise StoreNotFound.at(self.path, read_only=read_only) from error
-            raise StoreUnavailable(f"{self.path[:200]} cannot be used as a store: {error}") from error
+            hint = f"; sqlite:{self.path[:200]} opens an SQLite store" if os.path.isfile(self.path) else ""
+            raise StoreUnavailable(f"{self.path[:200]} cannot be used as a store: {error}{hint}") from error
         if read_only:
             try:
                 self.find_own()
