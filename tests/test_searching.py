@@ -6,6 +6,7 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 
 import msgspec
 import pytest
@@ -185,10 +186,10 @@ def test_punctuation_breaks_words_in_any_script() -> None:
 @given(texts)
 def test_fts5_sees_the_tokens_of_a_text(text: str) -> None:
     """No token is broken, joined or folded once more by the index."""
-    index = fresh_index()
-    index.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, instance)")
-    index.execute("INSERT INTO t(rowid, text) VALUES (1, ?)", (index_text(text),))
-    rows = index.execute("SELECT term FROM v ORDER BY offset").fetchall()
+    with closing(fresh_index()) as index:
+        index.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, instance)")
+        index.execute("INSERT INTO t(rowid, text) VALUES (1, ?)", (index_text(text),))
+        rows = index.execute("SELECT term FROM v ORDER BY offset").fetchall()
     assert [term for (term,) in rows] == tokens_of(text)
 
 

@@ -107,6 +107,9 @@ class ConnectionPool:
         while self._idle:
             self._idle.pop().close()
 
+    def __del__(self) -> None:
+        self.close()  # for a store that nobody closed
+
     def retire(self) -> None:
         """Close all connections, those in use when they are given back."""
         with self._lock:
