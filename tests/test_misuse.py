@@ -353,6 +353,17 @@ def test_a_database_whose_name_does_not_tell_is_told_how_to_be_opened(tmp_path: 
             StateStore.open(tmp_path / "monday.bak", **options)
 
 
+@pytest.mark.parametrize("target", ["~/state.db", "~/state", "~", "sqlite:~/state.db", "file:~/state", Path("~/a.db")])
+def test_a_path_that_only_a_shell_understands_is_refused(
+    target: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreUnavailable, match="expanduser"):
+        StateStore.open(target)
+    assert list(tmp_path.iterdir()) == []
+    StateStore.open("./~/state.db").close()
+
+
 def test_a_directory_with_a_name_that_no_category_has_hides_no_category(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -51,12 +51,24 @@ def engine_for(
     text = os.fspath(target)
     scheme, colon, rest = text.partition(":")
     if not colon or len(scheme) < 2 or os.sep in scheme or isinstance(target, os.PathLike):
+        _check_is_expanded(text)
         if text.lower().endswith(_DATABASE_SUFFIXES):
             return _loaded(_DATABASE_FILE)(text, **options)
         scheme, rest = "file", text
     if not text:
         raise StoreUnavailable("the store's name is empty: give a URL like sqlite:FILE or memory:, or a path")
+    if scheme.lower() in ("file", "sqlite"):
+        _check_is_expanded(rest)
     return _factory(scheme.lower())(rest, **options)
+
+
+def _check_is_expanded(path: str) -> None:
+    """Refuse to make a directory named ``~``: who writes that means the home directory."""
+    if path == "~" or path.startswith(f"~{os.sep}"):
+        raise StoreUnavailable(
+            f"{path}: ~ stands for the home directory in a shell only: give os.path.expanduser({path!r}), "
+            f"or ./{path} if there is a directory of that name"
+        )
 
 
 def _loaded(place: str) -> Callable[..., Engine]:
