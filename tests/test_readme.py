@@ -1,6 +1,7 @@
 """The README is true: its Python blocks run, top to bottom, and print what they say they print."""
 
 import re
+from codeop import compile_command
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,16 @@ def test_readme_blocks_run_in_order_and_print_what_they_say(
 def test_readme_tells_what_every_print_prints() -> None:
     for block in python_blocks():
         assert len(PRINT.findall(block)) == block.count("print("), block.strip()
+
+
+def test_readme_blocks_can_be_pasted_into_a_prompt_line_by_line() -> None:
+    for block in BLOCK.findall(README):
+        waiting: list[str] = []
+        for line in [*block.splitlines(), ""]:
+            waiting.append(line)
+            if compile_command("\n".join(waiting)) is not None:
+                waiting.clear()
+        assert waiting == []
 
 
 def test_readme_links_lead_to_files_that_exist() -> None:

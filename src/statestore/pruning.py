@@ -16,7 +16,10 @@ _HOUR_NS = 3_600_000_000_000
 
 
 class PruneConfig(Struct, frozen=True):
-    """How much to keep. Zero means no limit; any whole number is valid, however large."""
+    """How much to keep. What is not named stays at 100 sessions and 7 days, and what goes is gone for good.
+
+    Zero means no limit; any whole number is valid, however large. ``trash_hours`` keeps what goes for a while.
+    """
 
     max_sessions: int = 100
     ttl_hours: int = 168

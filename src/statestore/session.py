@@ -45,9 +45,13 @@ class Session:
         self._user_id = check_label(user_id, "a user id")
         self._created = self._updated = now_text()
         self.active_seed_id: str | None = None
+        """What the agent works on, if that has a name; the store keeps it, and reads nothing into it."""
         self.active_persona_id: str | None = None
+        """Who the agent speaks as, likewise."""
         self.project_id: str | None = None
+        """The project that the session belongs to; listings and searches can ask for it."""
         self.parent_session_id: str | None = None
+        """The session that it was forked from, or works for; listings can ask for it. It need not be there."""
         self._ledger = Ledger(None, ([], [], []))
 
     @classmethod
@@ -147,7 +151,7 @@ class Session:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Anything else worth keeping, as JSON values by key."""
+        """Anything else worth keeping, as JSON values by key; ``del session.metadata[key]`` removes one."""
         ledger = self._ledger
         if ledger.metadata is None:
             stored = ledger.origin.metadata if ledger.origin else b"{}"
@@ -171,12 +175,12 @@ class Session:
 
     @property
     def exchange_count(self) -> int:
-        """How many questions have their answer."""
+        """How many questions have their answer; after ``load_session(last=…)``, in the loaded part only."""
         return min(len(self.user_messages), len(self.agent_responses))
 
     @property
     def is_empty(self) -> bool:
-        """Whether the user has said nothing yet."""
+        """Whether the user has said nothing yet; after ``load_session(last=…)``, in the loaded part only."""
         return not self.user_messages
 
     @property

@@ -8,6 +8,18 @@ from adapters.reading import statestore
 from adapters.running import output_of
 
 
+def test_the_chat_backend_answers_streams_prunes_and_is_backed_up() -> None:
+    lines = output_of("chat_backend")
+    assert lines[0] == lines[1] == "agent: Booked: the 10:40."
+    assert lines[2:5] == [
+        "history: Which ferry arrives before noon? The 10:40. Book it. Booked: the 10:40.",
+        "chats: A day on the island (2) Minutes (0) Dinner (0)",
+        "mallory: SessionNotFound",
+    ]
+    assert lines[5].count("data: ") == 4
+    assert lines[6:] == ["pruned: old", "exported: # A day on the island", "backed up: 3 chats"]
+
+
 def test_the_agent_of_openai_agents_remembers(sqlite_url: str) -> None:
     pytest.importorskip("agents")
     lines = output_of("openai_agents", sqlite_url)

@@ -1,0 +1,119 @@
+"""A chat backend on a statestore, with asyncio alone: what the handlers of a web server would call.
+
+    python examples/chat_backend.py
+
+No network and no key: the agent says what is written below. All is kept in a temporary directory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from msgspec import json
+
+from statestore import AgentResponse, AsyncStateStore, PruneConfig, Session, StateStoreError, UserMessage
+from statestore.exchange import async_export_sessions
+
+PAGE = 2
+KEEP = PruneConfig(max_sessions=0, ttl_hours=24 * 30, max_sessions_per_user=100, trash_hours=24 * 7)
+
+
+async def answer_to(question: str) -> str:
+    """What the agent says; a model would be asked here."""
+    return {"Which ferry arrives before noon?": "The 10:40.", "Book it.": "Booked: the 10:40."}[question]
+
+
+class Backend:
+    """A method for each kind of request. Whoever asks sees their own sessions alone."""
+
+    def __init__(self, store: AsyncStateStore) -> None:
+        self._store = store
+
+    async def begin(self, user: str, title: str) -> str:
+        """Begin a chat; its id."""
+        session = Session(user)
+        session.set_metadata("title", title)
+        await self._store.for_user(user).save_session(session)
+        return session.id
+
+    async def say(self, user: str, chat: str, text: str, *, request: str) -> str:
+        """Store what was said and what the agent answers. A request that is repeated gets the first answer again."""
+        store = self._store.for_user(user)
+        await store.append(chat, UserMessage(text), keys=[request])
+        [seq] = await store.append(chat, AgentResponse(await answer_to(text)), keys=[f"{request}: answer"])
+        [(_, stored)] = await store.timeline_as(chat, dict[str, Any], after=seq - 1, before=seq + 1)
+        return stored["content"]
+
+    async def chats(self, user: str, after: str | None = None) -> bytes:
+        """A page of the user's chats as JSON, newest first, and where the next page begins."""
+        page = await self._store.for_user(user).list_sessions(limit=PAGE, after=after)
+        return json.encode({"chats": page, "next": page[-1].cursor if len(page) == PAGE else None})
+
+    async def history(self, user: str, chat: str, before: int | None = None) -> list[tuple[int, dict[str, Any]]]:
+        """The newest records, or the newest before a number, as they are stored."""
+        return await self._store.for_user(user).timeline_as(chat, dict[str, Any], before=before, limit=PAGE)
+
+    async def stream(self, user: str, chat: str, after: str | None = None) -> AsyncGenerator[str]:
+        """What is said, as it is said, as server-sent events; a browser that reconnects sends the last id it got."""
+        async with aclosing(self._store.for_user(user).watch(chat, after=after)) as notices:
+            async for notice in notices:
+                if isinstance(notice.record, UserMessage | AgentResponse):
+                    yield f"id: {notice.cursor}\ndata: {json.encode(notice.record.content).decode()}\n\n"
+
+
+async def sweep(store: AsyncStateStore, swept: asyncio.Event) -> None:
+    """Prune once an hour, for as long as the server runs. What goes stays in the trash for a week."""
+    while True:
+        try:
+            await store.prune_sessions(KEEP)
+        except StateStoreError as error:
+            print("not pruned, the next try is in an hour:", error)
+        swept.set()
+        await asyncio.sleep(3600)
+
+
+async def main(directory: Path) -> None:
+    """Start up, answer a few requests, shut down."""
+    async with AsyncStateStore.open(directory / "chats.db") as store:
+        old = Session("alice", "old")
+        old.updated_at = datetime.now(UTC) - timedelta(days=40)
+        await store.save_session(old)
+        janitor = asyncio.create_task(sweep(store, swept := asyncio.Event()))
+        backend = Backend(store)
+        chat, *_ = [await backend.begin("alice", title) for title in ("A day on the island", "Dinner", "Minutes")]
+        cursor = await store.change_cursor()
+        await backend.say("alice", chat, "Which ferry arrives before noon?", request="r1")
+        for _ in range(2):  # the browser lost the answer, and asks again
+            print("agent:", await backend.say("alice", chat, "Book it.", request="r2"))
+        newest = await backend.history("alice", chat)
+        earlier = await backend.history("alice", chat, before=newest[0][0])
+        print("history:", *(record["content"] for _, record in earlier + newest))
+
+        page = json.decode(await backend.chats("alice"))
+        rest = json.decode(await backend.chats("alice", after=page["next"]))
+        print("chats:", *(f"{each['title']} ({each['message_count']})" for each in page["chats"] + rest["chats"]))
+        try:
+            await backend.say("mallory", chat, "Book it.", request="r3")
+        except StateStoreError as error:
+            print("mallory:", type(error).__name__)
+        async with aclosing(backend.stream("alice", chat, after=cursor)) as events:
+            print("streamed:", *[(await anext(events)).splitlines()[1] for _ in range(4)])
+        await swept.wait()
+        print("pruned:", *(trashed.session.id for trashed in await store.list_trash()))
+        text = b"".join([chunk async for chunk in async_export_sessions(store, [chat], format="markdown")])
+        print("exported:", text.decode().splitlines()[0])
+        await store.backup(directory / "backup.db")
+        janitor.cancel()
+    async with AsyncStateStore.open(directory / "backup.db", read_only=True) as backup:
+        print("backed up:", await backup.count_sessions(user_id="alice"), "chats")
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as temporary:
+        asyncio.run(main(Path(temporary)))
