@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import statestore
-from statestore import AgentResponse, Batch, Event, PruneConfig, Session, StateStore, UserMessage
+from statestore import AgentResponse, Batch, Event, PruneConfig, Session, StateStore, UserMessage, exchange
 
 PAGE = (Path(__file__).parent.parent / "docs" / "api.md").read_text(encoding="utf-8")
 CODE = set(re.findall(r"`([^`]+)`", PAGE))
@@ -60,6 +60,12 @@ def test_what_a_batch_writes_is_on_the_page() -> None:
 def test_functions_are_on_the_page_with_all_their_parameters() -> None:
     functions = (statestore.copy_store, statestore.async_copy_store, statestore.PruneThrottle, PruneConfig)
     assert {as_written(function.__name__, function) for function in functions} - CODE == set()
+
+
+def test_exports_and_imports_are_on_the_page_with_all_their_parameters() -> None:
+    functions = {name for name in exchange.__all__ if inspect.isfunction(getattr(exchange, name))}
+    names = functions - {"check_beginning", "check_is_elsewhere", "unlisted_sessions"}  # which the command line needs
+    assert {as_written(f"exchange.{name}", getattr(exchange, name)) for name in names} - CODE == set()
 
 
 def test_records_take_what_the_page_says() -> None:

@@ -486,6 +486,8 @@ def test_fields_of_a_programs_own_are_kept_beside_a_record(store: StateStore) ->
     response = loaded.agent_responses[0]
     assert (response.content, response.seed_id, response.extra) == ("hi", "s", extra)
     assert (loaded.events[0].data, loaded.events[0].extra) == ({"a": 1}, event_extra)
+    told = [msgspec.json.decode(record.json) for record in (loaded.user_messages[0], response, loaded.events[0])]
+    assert told == [value for _, value in store.timeline_as("with-extra", dict[str, Any])]
     assert UserMessage("hello", extra={}).extra == {}
 
 

@@ -71,6 +71,11 @@ class _Record(Struct, frozen=True, metaclass=_Checked):
         known = _known_fields(type(self))
         return {key: decoded_value(raw) for key, raw in members(bytes(body)).items() if key not in known}
 
+    @property
+    def json(self) -> bytes:
+        """The record as it is stored, fields beyond our own included: an answer to a request can be made of it."""
+        return body_of(cast("Record", self))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Record):
             return NotImplemented
