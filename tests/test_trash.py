@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from hooked import CountingEngine
-from statestore import CorruptSession, PruneConfig, StateStore, copy_store
+from statestore import CorruptSession, PruneConfig, SessionNotFound, StateStore, UserMessage, copy_store
+from statestore.engine import Change, ChangeSession
 from statestore.engines.memory import MemoryEngine
 
 HOUR_NS = 3_600_000_000_000
@@ -140,6 +143,51 @@ def test_what_lies_in_the_trash_without_its_note_is_removed_with_the_rest(
         (files_store if way == "empty" else files_store.for_user("alice")).empty_trash()
     assert not any(b"hello hers" in path.read_bytes() for path in trash.iterdir())
     assert trashed_ids(files_store) == ([] if way == "empty" else ["his"])
+
+
+def test_what_is_left_of_a_user_without_a_name_is_removed_like_any_others(
+    files_store: StateStore, directory: Path
+) -> None:
+    talk(files_store, "hers", "")
+    files_store.delete_session("hers", trash_hours=1)
+    for path in (directory / ".statestore" / "trash").glob("*.bin"):
+        path.unlink()
+    assert trashed_ids(files_store) == ["hers"]
+    assert files_store.for_user("").empty_trash() == 1
+    assert trashed_ids(files_store) == []
+
+
+@pytest.mark.parametrize("has_been_written_to", [False, True])
+def test_who_restores_item_by_item_what_somebody_else_removes_meanwhile_brings_nothing_back(
+    has_been_written_to: bool,
+) -> None:
+    engine = CountingEngine(MemoryEngine(), "item")
+    with StateStore.open(engine) as store:
+        talk(store, "s")
+        store.delete_session("s", trash_hours=1)
+
+        def empty_the_trash(batch: Sequence[Change]) -> None:
+            if isinstance(batch[0], ChangeSession):
+                engine.after = None
+                store.empty_trash()
+                if has_been_written_to:
+                    store.append("s", UserMessage("mine"))
+
+        engine.after = empty_the_trash
+        with pytest.raises(SessionNotFound, match="taken out of the trash"):
+            store.restore_session("s")
+        assert store.session_exists("s") == has_been_written_to, "what somebody has written to is theirs"
+
+
+def test_a_content_whose_metadata_are_no_object_is_damaged(files_store: StateStore, directory: Path) -> None:
+    talk(files_store, "s")
+    files_store.delete_session("s", trash_hours=1)
+    (path,) = (directory / ".statestore" / "trash").glob("*.bin")
+    packed = json.loads(path.read_bytes())
+    assert packed[3] == {}
+    path.write_text(json.dumps([*packed[:3], [1], *packed[4:]]))
+    with pytest.raises(CorruptSession):
+        files_store.restore_session("s")
 
 
 def test_a_copy_takes_the_trash_along(tmp_path: Path) -> None:

@@ -57,8 +57,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the trash is everybody's",
         "store/trashing.py",
-        "note for note in await self._host.run(notes) if self._owner in (None, note.session.user_id)]",
-        "note for note in await self._host.run(notes)]",
+        "found = [note for note in notes if self._owner in (None, note.session.user_id)]",
+        "found = notes",
         f"{ATTACKS}[plain-sqlite]",
     ),
     Mutant(

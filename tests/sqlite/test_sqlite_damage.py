@@ -251,7 +251,8 @@ def _with_log(tmp_path: Path) -> Path:
     path = tmp_path / "log.db"
 
     def work(_tell: Tell) -> None:
-        furnish(StateStore.open(path))
+        store = StateStore.open(path)
+        furnish(store)
         os.kill(os.getpid(), signal.SIGKILL)
 
     assert Child(work).ended().was_killed

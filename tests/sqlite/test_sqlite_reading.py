@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlite_hooks import hooked, raw, said
+from sqlite_hooks import files_beside, hooked, raw, said
 
 from statestore import AgentResponse, Event, StateStore, UserMessage
 from statestore.engines import stepping
-from statestore.engines.sqlite import indexing
+from statestore.engines.sqlite import indexing, resting
 from statestore.engines.sqlite.statements import SQL
 
 
@@ -70,19 +70,45 @@ def _at_rest(path: Path, text: str) -> bytes:
     return path.read_bytes()
 
 
-def test_a_reader_of_a_file_that_nobody_writes_opens_it_once(database: Path, opened: Callable[..., StateStore]) -> None:
+def test_a_reader_of_a_file_that_nobody_writes_opens_it_once(
+    database: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
     _at_rest(database, "hello")
     with hooked() as made:
         reader = opened(read_only=True)
+        assert said(reader, "a") == ["hello"]
+        count = len(made)
+        assert said(reader, "a") == ["hello"]
+        assert len(made) > count, "which was written a moment ago: somebody may not be done"
+        monkeypatch.setattr(resting, "SETTLED_NS", 0)
         assert said(reader, "a") == ["hello"]
         count = len(made)
         assert [said(reader, "a") for _ in range(5)] == [["hello"]] * 5
         assert len(made) == count
 
 
+def test_a_reader_takes_a_new_mode_for_no_write(database: Path, opened: Callable[..., StateStore]) -> None:
+    _at_rest(database, "hello")
+    before = files_beside(database)
+    statements: list[str] = []
+
+    def change_without_a_write(statement: str) -> None:
+        statements.append(statement)
+        if len(statements) in (5, 15):
+            database.chmod(0o600)
+
+    with hooked(before=change_without_a_write):
+        reader = opened(read_only=True)
+        for _ in range(10):
+            assert said(reader, "a") == ["hello"]
+    assert len(statements) > 15
+    assert files_beside(database) == before
+
+
 def test_a_reader_sees_what_was_written_in_place_with_the_time_set_back(
-    database: Path, tmp_path: Path, opened: Callable[..., StateStore]
+    database: Path, tmp_path: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(resting, "SETTLED_NS", 0)
     before, after = _at_rest(database, "hello"), _at_rest(tmp_path / "other.db", "adieu")
     assert len(before) == len(after)
     reader = opened(read_only=True)

@@ -17,6 +17,7 @@ from statestore.stored import DocumentKind, Version
 from statestore.trash import Trashed, unpacked
 
 PAGE: Final = 500
+"""How many documents are listed at once."""
 
 
 async def names_in_trash(engine: Engine) -> AsyncIterator[str]:
@@ -35,10 +36,9 @@ async def notes_in_trash(engine: Engine, names: Sequence[str]) -> list[Trashed]:
     """What some names stand for, as far as it can be read."""
     bodies: dict[str, bytes] = {}
     if hasattr(engine, "get_documents"):
-        several = cast("ReadsSeveral", engine)
-        for start in range(0, len(names), PAGE):
-            places: list[tuple[str, DocumentKind]] = [(name, "json") for name in names[start : start + PAGE]]
-            bodies |= {document.name: document.body for document in await several.get_documents(TRASH, places)}
+        places: list[tuple[str, DocumentKind]] = [(name, "json") for name in names]
+        found = await cast("ReadsSeveral", engine).get_documents(TRASH, places)
+        bodies |= {document.name: document.body for document in found}
     for name in names:
         if name not in bodies and (document := await engine.get_document(TRASH, name, "json")) is not None:
             bodies[name] = document.body
@@ -49,7 +49,9 @@ async def notes_in_trash(engine: Engine, names: Sequence[str]) -> list[Trashed]:
 async def names_of_owner(engine: Engine, owner: str, names: Sequence[str]) -> list[str]:
     """Those names that stand for sessions of an owner, also if they cannot be restored any more."""
     owners = {note.name: note.session.user_id for note in await notes_in_trash(engine, names)}
-    return [name for name in names if owner == (owners.get(name) or await _owner_in_content(engine, name))]
+    return [
+        name for name in names if owner == (owners[name] if name in owners else await _owner_in_content(engine, name))
+    ]
 
 
 async def taken_from_trash(engine: Engine, note: Trashed) -> tuple[ChangeSession, Version]:

@@ -19,6 +19,7 @@ def creation(stored: StoredSession, *, is_whole: bool = True) -> ChangeSession:
     """
     if stored.layout is not None:
         members(stored.layout)  # raises where it is none
+    metadata = members(stored.metadata)  # likewise
     return ChangeSession(
         id=stored.id,
         updated=stored.fields.updated,
@@ -28,7 +29,7 @@ def creation(stored: StoredSession, *, is_whole: bool = True) -> ChangeSession:
         ),
         append=new_records(stored),
         set_fields={name: value for name, value in fields_of(stored).items() if value is not None},
-        set_metadata=members(stored.metadata),
+        set_metadata=metadata,
     )
 
 

@@ -7,7 +7,8 @@ deleted in one batch; where a batch is one item, it is put there first.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,7 +17,6 @@ from statestore.engine import (
     Change,
     DeleteDocument,
     DeleteSession,
-    Engine,
     PreconditionFailed,
     PutDocument,
     Requires,
@@ -29,11 +29,11 @@ from statestore.store.in_trash import names_in_trash, names_of_owner, notes_in_t
 from statestore.store.reading import understanding
 from statestore.store.singly import commit_each
 from statestore.store.writing import MAX_ATTEMPTS, SessionWriter
-from statestore.stored import StoredSession
+from statestore.stored import StoredSession, Version
 from statestore.trash import Trashed, is_over, may_be_of, packed
 
 CHUNK: Final = 50
-"""How many sessions are removed from the trash at once."""
+"""How many sessions are looked at in the trash, or removed from it, at once."""
 
 
 class Discard(NamedTuple):
@@ -81,17 +81,27 @@ class SessionTrasher(SessionWriter):
         else:  # one by one: whoever dies half-way leaves it in both places, not in none
             batch = [change]
         try:
-            await self._engine.commit(batch)
+            created, *_ = await self._engine.commit(batch)
         except PreconditionFailed as failed:
             if failed.failures[0].index:
                 raise taken_out(session_id) from None
             raise explained(failed, batch) from None
         if self._engine.atomic_scope == "item":
+            await self._take_out(session_id, gone, created.version)
             await self._one_by_one(_removal(found[0].name))
         restored = await self.load_session(session_id)
         if restored is None:
             raise SessionNotFound(f"session {session_id} was restored, and deleted again by somebody else")
         return restored
+
+    async def _take_out(self, session_id: str, gone: DeleteDocument, version: Version | None) -> None:
+        """Remove the content of what was restored. If somebody was faster, what was restored is not to be there."""
+        try:
+            await self._engine.commit([gone])
+        except PreconditionFailed:
+            with suppress(PreconditionFailed):  # somebody has written to it: then it is theirs
+                await self._engine.commit([DeleteSession(session_id, Requires(version=version))])
+            raise taken_out(session_id) from None
 
     async def empty_trash(self) -> int:
         """Remove everything from the trash, also what cannot be read any more; how many sessions there were."""
@@ -141,29 +151,32 @@ class SessionTrasher(SessionWriter):
 
     async def _notes(self, is_wanted: Callable[[str], bool]) -> list[Trashed]:
         """What the wanted names in the trash stand for, if it is this owner's; the last thrown away first."""
-
-        async def notes(engine: Engine) -> list[Trashed]:
-            return await notes_in_trash(engine, [name async for name in names_in_trash(engine) if is_wanted(name)])
-
-        found = [note for note in await self._host.run(notes) if self._owner in (None, note.session.user_id)]
+        names = [name async for name in names_in_trash(self._engine) if is_wanted(name)]
+        notes = [note for chunk in _chunks(names) for note in await self._read_notes(chunk)]
+        found = [note for note in notes if self._owner in (None, note.session.user_id)]
         return sorted(found, key=lambda trashed: (-trashed.deleted_ns, trashed.session.id))
+
+    async def _read_notes(self, names: Sequence[str]) -> list[Trashed]:
+        return await self._host.run(lambda engine: notes_in_trash(engine, names))
 
     async def _remove_while(self, is_wanted: Callable[[str], bool]) -> int:
         """Remove what is this owner's from the trash, up to the first name that is not wanted; how many there were."""
+        names: list[str] = []
+        async for name in names_in_trash(self._engine):
+            if not is_wanted(name):
+                break
+            names.append(name)
+        removed = 0
+        for chunk in _chunks(names):
+            ours = await self._ours(chunk)
+            await self._remove(ours)
+            removed += len(ours)
+        return removed
+
+    async def _ours(self, names: Sequence[str]) -> Sequence[str]:
+        """Those names in the trash that stand for what is this owner's."""
         owner = self._owner
-
-        async def ours(engine: Engine) -> list[str]:
-            names: list[str] = []
-            async for name in names_in_trash(engine):
-                if not is_wanted(name):
-                    break
-                names.append(name)
-            return names if owner is None else await names_of_owner(engine, owner, names)
-
-        names = await self._host.run(ours)
-        for start in range(0, len(names), CHUNK):
-            await self._remove(names[start : start + CHUNK])
-        return len(names)
+        return names if owner is None else await self._host.run(lambda engine: names_of_owner(engine, owner, names))
 
     async def _remove(self, names: Sequence[str]) -> None:
         """Remove some from the trash, at once."""
@@ -174,6 +187,11 @@ class SessionTrasher(SessionWriter):
             for result in await commit_each(self._engine, removals):
                 if isinstance(result, Exception):
                     raise result
+
+
+def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """So many at a time that nobody else waits for long."""
+    return (names[start : start + CHUNK] for start in range(0, len(names), CHUNK))
 
 
 def _removal(name: str) -> list[Change]:

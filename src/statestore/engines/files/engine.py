@@ -188,14 +188,15 @@ class FilesEngine:
         return len(self._selected(msgspec.structs.replace(query, after=None, limit=None)))
 
     def _selected(self, query: SessionQuery) -> list[SessionSummary]:
-        try:
-            return self._index().select(query)
-        except IndexDamaged:
-            return self._index().select(query)
+        with self._usage, _as_unavailable(self._path):
+            try:
+                return self._index().select(query)
+            except IndexDamaged:
+                return self._index().select(query)
 
     def _index(self) -> Index:
         """The index, up to date, with a warning for each file that cannot be read."""
-        with self._scanning():
+        with self._between_batches():
             index = self._sessions.refreshed_index()
         for session_id, error in index.errors():
             log.warning("the session file %r is left out of the listing: %s", session_id, error)

@@ -72,7 +72,7 @@ class SqliteEngine:
         if not 0 <= timeout <= 2_000_000:
             raise InvalidValue(f"timeout is a number of seconds from 0 up, not {timeout!r}")
         with explained(os.fspath(path), timeout):  # a relative path in a directory that was removed
-            self._file = DatabaseFile(
+            self._file = file = DatabaseFile(
                 os.fspath(path),
                 timeout=timeout,
                 journal=journal,
@@ -82,7 +82,7 @@ class SqliteEngine:
         self._path = self._file.path
         self._create = create
         self._read_only = read_only
-        self._pool = ConnectionPool(self._file.connect, lambda: self._file.identity)
+        self._pool = ConnectionPool(file.connect, lambda: file.identity)  # not of self: a circle is collected late
         self._resting = RestingFile(self._file)
         self._turns = Turnstile(self._path, timeout)
         self._upkeep = Upkeep(self._file, self._turns, changes_kept=changes_kept)

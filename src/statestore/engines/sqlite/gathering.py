@@ -37,11 +37,14 @@ class _Entry(Struct, eq=False):
     sleep: Sleep
 
 
-class Gathering:
-    """Where the threads of one store meet. ``make`` fills in the results of some batches, all in one go."""
+Make = Callable[[list[Slot]], None]
+"""Fills in the results of some batches, all in one go."""
 
-    def __init__(self, make: Callable[[list[Slot]], None]) -> None:
-        self._make = make
+
+class Gathering:
+    """Where the threads of one store meet."""
+
+    def __init__(self) -> None:
         self.forget()
         forget_after_fork(self)
 
@@ -50,14 +53,14 @@ class Gathering:
         self._leading = threading.Lock()
         self._waiting: list[_Entry] = []
 
-    def commit(self, batches: Sequence[Batch]) -> list[Result]:
+    def commit(self, batches: Sequence[Batch], make: Make) -> list[Result]:
         """Have batches made, each wholly or not at all, together with whatever else waits."""
         slots = list(map(Slot, batches))
         while not _are_decided(slots):
             if self._leading.locked():
                 self._wait(slots)
             else:
-                self._lead(slots)
+                self._lead(slots, make)
         return [slot.result for slot in slots if slot.result is not None]
 
     def _wait(self, slots: list[Slot]) -> None:
@@ -72,7 +75,7 @@ class Gathering:
                 with suppress(ValueError):
                     self._waiting.remove(entry)
 
-    def _lead(self, own: list[Slot]) -> None:
+    def _lead(self, own: list[Slot], make: Make) -> None:
         """Make these, and what waits; unless they were made by whoever led just before."""
         others: list[_Entry] = []
         try:
@@ -83,7 +86,7 @@ class Gathering:
                     waiting = self._waiting[:]
                     del self._waiting[: len(waiting)]
                     others = [entry for entry in waiting if not _are_decided(entry.slots)]
-                self._make([*own, *(slot for entry in others for slot in entry.slots)] if others else own)
+                make([*own, *(slot for entry in others for slot in entry.slots)] if others else own)
         finally:
             for entry in self._waiting[:1]:  # the next to lead; what it needs is there by now
                 entry.sleep.wake()

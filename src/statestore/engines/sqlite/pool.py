@@ -113,8 +113,14 @@ class ConnectionPool:
     def retire(self) -> None:
         """Close all connections, those in use when they are given back."""
         with self._lock:
+            while self._is_held_up:
+                self._changed.wait()
             self._most_idle = 0
-        self.close()
+            self._borrowers.add(get_ident())  # a fork waits for what is being closed, too
+        try:
+            self.close()
+        finally:
+            self._note_return()
 
     def before_fork(self) -> None:
         """Close everything, once the calls under way are done."""

@@ -7,10 +7,10 @@ was before, and a connection is used again only as long as that is so.
 from __future__ import annotations
 
 import sqlite3
-import threading
+import time
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from statestore.engines.columns import SENSELESS
 from statestore.engines.sqlite.connecting import DatabaseFile, FileState
@@ -19,41 +19,57 @@ from statestore.errors import StateStoreError
 
 T = TypeVar("T")
 
+ATTEMPTS: Final = 5
+"""How often a file is read that changes meanwhile though nobody writes it: a new mode, or a link, is a change, too."""
+SETTLED_NS: Final = 2_000_000_000
+"""How old a state must be for connections to be kept: another program's write has its time when it begins."""
+
+
+class _Kept(NamedTuple):
+    """Connections that have seen the file in this state and in no other."""
+
+    state: FileState | None
+    pool: ConnectionPool
+
 
 class RestingFile:
     """A database file, as long as nobody writes it."""
 
     def __init__(self, file: DatabaseFile) -> None:
         self._file = file
-        self._lock = threading.Lock()
-        self._state: FileState | None = None
-        self._pool = self._new_pool()
+        self._kept = _Kept(None, self._new_pool())
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> tuple[T] | None:
         """What is found; ``None`` if somebody is writing, and it need not make sense."""
-        before = self._file.state_at_rest()
-        if before is None:
-            return None
-        try:
-            with self._connections_to(before).connection() as connection:
-                result = work(connection)
-        except (sqlite3.Error, StateStoreError, *SENSELESS):
+        for _ in range(ATTEMPTS):
+            before = self._file.state_at_rest()
+            if before is None:
+                return None
+            try:
+                with self._connections_to(before).connection() as connection:
+                    result = work(connection)
+            except (sqlite3.Error, StateStoreError, *SENSELESS):
+                if self._file.state_at_rest() == before:
+                    raise
+                continue
             if self._file.state_at_rest() == before:
-                raise
-            return None
-        return (result,) if self._file.state_at_rest() == before else None
+                return (result,)
+        return None
 
     def close(self) -> None:
         """Close all connections; nobody may be using one."""
-        self._pool.close()
+        self._kept.pool.close()
 
     def _connections_to(self, state: FileState) -> ConnectionPool:
-        """Those that have seen the file in this state and in no other."""
-        with self._lock:
-            if state != self._state:
-                self._pool.retire()
-                self._pool, self._state = self._new_pool(), state
-            return self._pool
+        """Connections to the file in this state; what is not kept goes when it is given back."""
+        kept = self._kept
+        if kept.state == state:
+            return kept.pool
+        pool = self._new_pool()
+        if time.time_ns() - state.changed_ns > SETTLED_NS:
+            self._kept = _Kept(state, pool)
+            kept.pool.retire()
+        return pool
 
     def _new_pool(self) -> ConnectionPool:
         return ConnectionPool(partial(self._file.connect, at_rest=True), lambda: None)  # none of them has a lock

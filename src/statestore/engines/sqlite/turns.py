@@ -222,8 +222,14 @@ class _Queue:
 
     def close_inherited(self) -> None:
         """In a child process, where the thread is not: close its lock files."""
-        os.close(self._gate)
-        os.close(self._turn)
+        self._close()
+
+    def _close(self) -> None:
+        fds = self._gate, self._turn
+        self._gate = self._turn = -1  # first, for a fork in between
+        for fd in fds:
+            if fd >= 0:
+                os.close(fd)
 
     def _stand_in_line(self) -> None:
         while (request := self._requests.get()) is not None:
@@ -235,8 +241,7 @@ class _Queue:
                     fcntl.flock(self._turn, fcntl.LOCK_UN)
                 else:
                     request.come()
-        os.close(self._gate)
-        os.close(self._turn)
+        self._close()
 
 
 def _try(fd: int) -> bool:

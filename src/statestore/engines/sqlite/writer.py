@@ -36,11 +36,11 @@ class Writer:
         self._turns = turns
         self._upkeep = upkeep
         self._known: KnownHeaders = {}
-        self._gathering = Gathering(self._make)
+        self._gathering = Gathering()
 
     def commit(self, batches: Sequence[Batch]) -> list[Result]:
         """Make some batches, each wholly or not at all; what became of each."""
-        return self._gathering.commit(batches)
+        return self._gathering.commit(batches, self._make)
 
     def _make(self, slots: list[Slot]) -> None:
         try:
