@@ -1,9 +1,9 @@
 """Sessions out of a store and into another: exports for people and for programs, and imports.
 
-`export_sessions` gives sessions as ``markdown``, ``html``, ``jsonl``, ``json`` or ``openai``; `import_sessions` takes
-``jsonl`` and ``json`` back, and a session is then what it was, byte for byte. `import_path` also takes a directory
-that the Rust program wrote. `write_whole` writes a file wholly or not at all, and `check_is_elsewhere` refuses a place
-that is the store's own. `check_beginning` tells early that a file is no export.
+`export_sessions` gives the sessions of a store, or of one user, as ``markdown``, ``html``, ``jsonl``, ``json`` or
+``openai``; `import_sessions` takes ``jsonl`` and ``json`` back, and a session is then what it was, byte for byte.
+`import_path` also takes a directory that the Rust program wrote. `write_whole` writes a file wholly or not at all, and
+`check_is_elsewhere` refuses a place that is the store's own. `check_beginning` tells early that a file is no export.
 """
 
 from statestore.copying.elsewhere import check_is_elsewhere

@@ -6,21 +6,20 @@ import os
 from collections.abc import AsyncGenerator, Generator, Sequence
 from typing import BinaryIO
 
-from statestore.engine import Engine
 from statestore.errors import CorruptData, InvalidName, InvalidValue, StoreUnavailable
 from statestore.exchange.exporting import NoteDone, NoteUnreadable, exported
 from statestore.exchange.formats import Format, writer_for
-from statestore.exchange.gathering import unlisted
 from statestore.exchange.importing import imported_store, imported_stream
 from statestore.exchange.landing import Imported
+from statestore.exchange.reaching import loop_source, loop_target, plain_source, plain_target
 from statestore.host import stepped
-from statestore.store.async_store import AsyncStateStore
+from statestore.store.async_store import AsyncStateStore, AsyncUserStore
 from statestore.store.beneath import engine_of
-from statestore.store.plain import StateStore
+from statestore.store.plain import StateStore, UserStore
 
 
 def export_sessions(
-    store: StateStore,
+    store: StateStore | UserStore,
     ids: Sequence[str] | None = None,
     *,
     format: Format = "jsonl",
@@ -31,16 +30,20 @@ def export_sessions(
 
     ``jsonl`` and ``json`` are lossless, and `import_sessions` takes them. ``openai`` is a line of chat-completions
     messages for each session. ``markdown`` and ``html`` are for people, newest session first; an html page is
-    complete in itself. Whoever writes meanwhile: each session is exported as it was at one moment. With
-    ``unreadable``, sessions that cannot be read are left out wholly, and so are named ones that are not there: it is
-    called with id and error. Without it, the error is raised. ``done`` is called with the id of each session that was
-    exported.
+    complete in itself. Whoever writes meanwhile: each session is exported as it was at one moment, and of all sessions,
+    those that are gone before their turn comes are left out. With ``unreadable``, sessions that cannot be read are left
+    out wholly, and so are named ones that are not there: it is called with id and error. Without it, the error is
+    raised. ``done`` is called with the id of each session that was exported.
+
+    ``store.for_user(…)`` exports that user's sessions alone, also if ids change hands meanwhile: another's session is
+    one that is not there. If some of that user's are too damaged to be listed, ``unreadable`` is called once, with an
+    empty id: nobody can tell which they are.
     """
-    return stepped(exported(_plain_engine(store), _checked(ids), writer_for(format), unreadable, done))
+    return stepped(exported(plain_source(store), _checked(ids), writer_for(format), unreadable, done))
 
 
 def async_export_sessions(
-    store: AsyncStateStore,
+    store: AsyncStateStore | AsyncUserStore,
     ids: Sequence[str] | None = None,
     *,
     format: Format = "jsonl",
@@ -48,12 +51,12 @@ def async_export_sessions(
     done: NoteDone | None = None,
 ) -> AsyncGenerator[bytes]:
     """The same as `export_sessions`, for event loops: iterate over it with ``async for``."""
-    return exported(_loop_engine(store), _checked(ids), writer_for(format), unreadable, done)
+    return exported(loop_source(store), _checked(ids), writer_for(format), unreadable, done)
 
 
 def unlisted_sessions(store: StateStore) -> Generator[tuple[str, CorruptData | InvalidName]]:
     """The ids of the sessions that no listing shows, because they cannot be read, and why."""
-    return stepped(unlisted(_plain_engine(store)))
+    return stepped(plain_source(store).unlisted())
 
 
 def import_sessions(store: StateStore, stream: BinaryIO, *, name: str = "the input") -> Generator[Imported]:
@@ -63,24 +66,25 @@ def import_sessions(store: StateStore, stream: BinaryIO, *, name: str = "the inp
     can be repeated; another one with the same id is left alone, and the new one is refused. `NotAnExport` names the
     line where ``stream`` is no export; the sessions before that line are stored.
     """
-    return stepped(imported_stream(_plain_engine(store), _readable(stream), name))
+    return stepped(imported_stream(plain_target(store), _readable(stream), name))
 
 
 def async_import_sessions(
     store: AsyncStateStore, stream: BinaryIO, *, name: str = "the input"
 ) -> AsyncGenerator[Imported]:
     """The same as `import_sessions`, for event loops; ``stream`` is read in the loop's own thread."""
-    return imported_stream(_loop_engine(store), _readable(stream), name)
+    return imported_stream(loop_target(store), _readable(stream), name)
 
 
 def import_path(store: StateStore, path: str | os.PathLike[str]) -> Generator[Imported]:
     """Import a file that was exported, or a directory of the Rust program with its sessions and its documents."""
     name = os.fspath(path)
+    engine = plain_target(store)
     if os.path.isdir(name):
         with StateStore.open(f"file:{name}", create=False, read_only=True) as source:
             if source.url == store.url:
                 raise InvalidValue(f"{name} cannot be imported into itself")
-            yield from stepped(imported_store(_plain_engine(store), _plain_engine(source)))
+            yield from stepped(imported_store(engine, engine_of(source)))
         return
     try:
         with open(name, "rb") as stream:
@@ -112,15 +116,3 @@ def _readable(stream: BinaryIO) -> BinaryIO:
         told = f"not {type(stream).__name__}"
         raise InvalidValue(f"a stream of bytes is needed here, like open(path, 'rb') or io.BytesIO(text), {told}")
     return stream
-
-
-def _plain_engine(store: StateStore) -> Engine:
-    if not isinstance(store, StateStore):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidValue(f"a StateStore is needed here, not {type(store).__name__}")
-    return engine_of(store)
-
-
-def _loop_engine(store: AsyncStateStore) -> Engine:
-    if not isinstance(store, AsyncStateStore):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidValue(f"an AsyncStateStore is needed here, not {type(store).__name__}")
-    return engine_of(store)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 
-from statestore.engine import Engine
 from statestore.errors import CorruptData, CorruptSession, InvalidName, SessionNotFound
 from statestore.exchange.formats import Writer
 from statestore.exchange.gathering import (
@@ -16,8 +15,8 @@ from statestore.exchange.gathering import (
     entries,
     session_ids,
     session_parts,
-    unlisted,
 )
+from statestore.exchange.sources import Source
 from statestore.store.reading import understanding
 
 NoteUnreadable = Callable[[str, CorruptData | SessionNotFound], object]
@@ -25,7 +24,7 @@ NoteDone = Callable[[str], object]
 
 
 async def exported(
-    engine: Engine,
+    source: Source,
     ids: Sequence[str] | None,
     writer: Writer,
     unreadable: NoteUnreadable | None,
@@ -38,12 +37,12 @@ async def exported(
     """
     leave_out = _leaving_out(unreadable, is_all=ids is None)
     if ids is None:
-        async for session_id, error in unlisted(engine):
+        async for session_id, error in source.unlisted():
             leave_out(session_id, error)
-    contents = await entries(engine, ids, leave_out) if writer.has_contents else []
+    contents = await entries(source, ids, leave_out) if writer.has_contents else []
     yield writer.opening(contents)
-    async for session_id in _chosen(engine, ids, contents, writer):
-        async with aclosing(session_parts(engine, session_id)) as parts:
+    async for session_id in _chosen(source, ids, contents, writer):
+        async with aclosing(session_parts(source, session_id)) as parts:
             try:
                 first = await anext(parts)
             except (CorruptData, SessionNotFound, InvalidName) as error:
@@ -86,7 +85,7 @@ def _records(writer: Writer, part: Part) -> bytes:
 
 
 async def _chosen(
-    engine: Engine, ids: Sequence[str] | None, contents: Sequence[Entry], writer: Writer
+    source: Source, ids: Sequence[str] | None, contents: Sequence[Entry], writer: Writer
 ) -> AsyncIterator[str]:
     if writer.has_contents:
         for entry in contents:
@@ -95,5 +94,5 @@ async def _chosen(
         for session_id in ids:
             yield session_id
     else:
-        async for session_id in session_ids(engine):
+        async for session_id in session_ids(source):
             yield session_id

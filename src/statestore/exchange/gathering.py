@@ -9,10 +9,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from statestore.copying.walking import session_in_question, session_pages
 from statestore.copying.windows import WINDOW_BYTES, WINDOW_RECORDS, Pace, has_records, windows
-from statestore.engine import Engine
 from statestore.errors import CorruptData, InvalidName, SessionConflict, SessionNotFound
+from statestore.exchange.sources import Source
 from statestore.jsontext import members
 from statestore.labels import labels_in, opening_of, title_of
 from statestore.names import check_session_id
@@ -46,31 +45,20 @@ class Part(Struct, frozen=True):
     records: list[StoredRecord]
 
 
-async def session_ids(engine: Engine) -> AsyncIterator[str]:
+async def session_ids(source: Source) -> AsyncIterator[str]:
     """The ids of all sessions, in order, without holding them all."""
-    async for page in session_pages(engine):
+    async for page in source.pages():
         for summary in page:
             yield summary.id
 
 
-async def unlisted(engine: Engine) -> AsyncGenerator[tuple[str, CorruptData | InvalidName]]:
-    """The sessions that no listing shows, because they cannot be read, and why."""
-    for problem in await engine.check():
-        session_id = session_in_question(problem)
-        if session_id is not None:
-            try:
-                await engine.read_session(check_session_id(session_id), last=0)
-            except (CorruptData, InvalidName) as error:
-                yield session_id, error
-
-
-async def entries(engine: Engine, ids: Iterable[str] | None, leave_out: LeaveOut) -> list[Entry]:
+async def entries(source: Source, ids: Iterable[str] | None, leave_out: LeaveOut) -> list[Entry]:
     """The named sessions in this order, or all of them, newest first."""
     if ids is None:
-        return await _all_entries(engine, leave_out)
+        return await _all_entries(source, leave_out)
     found: list[Entry] = []
     for session_id in ids:
-        async with aclosing(session_parts(engine, session_id)) as parts:
+        async with aclosing(session_parts(source, session_id)) as parts:
             try:
                 part = await anext(parts)
             except (CorruptData, SessionNotFound) as error:
@@ -80,9 +68,9 @@ async def entries(engine: Engine, ids: Iterable[str] | None, leave_out: LeaveOut
     return found
 
 
-async def _all_entries(engine: Engine, leave_out: LeaveOut) -> list[Entry]:
+async def _all_entries(source: Source, leave_out: LeaveOut) -> list[Entry]:
     found: list[tuple[int, Entry]] = []
-    async for page in session_pages(engine):
+    async for page in source.pages():
         for each in page:
             try:
                 with understanding(each.id):
@@ -94,34 +82,34 @@ async def _all_entries(engine: Engine, leave_out: LeaveOut) -> list[Entry]:
     return [entry for _, entry in sorted(found, key=lambda pair: pair[0], reverse=True)]
 
 
-async def session_parts(engine: Engine, session_id: str) -> AsyncGenerator[Part]:
+async def session_parts(source: Source, session_id: str) -> AsyncGenerator[Part]:
     """A session part by part, one part at least. All of it was read before the first one: no damage shows later.
 
     Whoever writes meanwhile: together the parts are the session as it was at the first one. If it was rewound or
     deleted before the last part was read, that state is gone: `SessionConflict` or `SessionNotFound` says so.
     """
-    only = await _only_part(engine, session_id)
+    only = await _only_part(source, session_id)
     if only is not None:
         yield only
         return
-    async with aclosing(_read_parts(engine, session_id)) as parts:
+    async with aclosing(_read_parts(source, session_id)) as parts:
         async for part in parts:
             yield part
 
 
-async def _only_part(engine: Engine, session_id: str) -> Part | None:
+async def _only_part(source: Source, session_id: str) -> Part | None:
     """Read a session to its end, and keep it if it is one part; a long one has to be read again."""
     only: Part | None = None
     count = 0
-    async with aclosing(_read_parts(engine, session_id)) as parts:
+    async with aclosing(_read_parts(source, session_id)) as parts:
         async for part in parts:
             count += 1
             only = part if count == 1 else None
     return only
 
 
-async def _read_parts(engine: Engine, session_id: str) -> AsyncGenerator[Part]:
-    head = await engine.read_session(check_session_id(session_id), last=_TAIL)
+async def _read_parts(source: Source, session_id: str) -> AsyncGenerator[Part]:
+    head = await source.read_session(check_session_id(session_id), last=_TAIL)
     if head is None:
         raise SessionNotFound(f"there is no session {session_id}")
     _check_header(head)
@@ -131,7 +119,7 @@ async def _read_parts(engine: Engine, session_id: str) -> AsyncGenerator[Part]:
         return
     pace, title, last_read = _pace(head, tail), None, 0
     is_first = True
-    async for window in windows(engine, session_id, pace):
+    async for window in windows(source, session_id, pace):
         if window.stored.fields.created != head.fields.created:
             break
         records = [record for record in _understood(window.stored) if record.seq < head.next_seq]
@@ -145,7 +133,7 @@ async def _read_parts(engine: Engine, session_id: str) -> AsyncGenerator[Part]:
             break
     # A rewind drops the last records, and numbers are never used twice: who has the last one has them all.
     if last_read != tail[-1].seq:
-        if await engine.read_session(session_id, last=0) is None:
+        if await source.read_session(session_id, last=0) is None:
             raise SessionNotFound(f"session {session_id} was deleted while it was being exported")
         raise SessionConflict(f"session {session_id} was rewound while it was being exported; try again")
 

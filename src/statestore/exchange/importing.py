@@ -12,9 +12,9 @@ import msgspec
 from statestore.copying.walking import document_pages, document_place, session_pages
 from statestore.engine import Engine
 from statestore.errors import CorruptData, InvalidName, StoreUnavailable
-from statestore.exchange.gathering import unlisted
 from statestore.exchange.landing import Imported, land_document, land_session
 from statestore.exchange.parsing import LineReader, sessions_in_document, sessions_in_lines
+from statestore.exchange.sources import unlisted
 from statestore.names import TRASH, check_category, check_name, check_session_id
 from statestore.store.reading import understanding
 from statestore.stored import StoredSession

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from statestore.engine import Engine
-from statestore.store.async_store import AsyncStateStore
-from statestore.store.plain import StateStore
+from statestore.store.async_store import AsyncStateStore, AsyncUserStore
+from statestore.store.plain import StateStore, UserStore
 
 
 def stepped_store(store: StateStore) -> AsyncStateStore:
@@ -12,7 +12,10 @@ def stepped_store(store: StateStore) -> AsyncStateStore:
     return store._store  # pyright: ignore[reportPrivateUsage] - this function is the way in
 
 
-def engine_of(store: StateStore | AsyncStateStore) -> Engine:
-    """The engine of a store."""
-    under = stepped_store(store) if isinstance(store, StateStore) else store
-    return under._engine  # pyright: ignore[reportPrivateUsage] - this function is the way in
+def engine_of(store: StateStore | AsyncStateStore | UserStore | AsyncUserStore) -> Engine:
+    """The engine of a store. What is read there is everybody's, also where the store serves one user."""
+    if isinstance(store, StateStore):
+        return stepped_store(store)._engine  # pyright: ignore[reportPrivateUsage] - this function is the way in
+    if isinstance(store, UserStore):
+        return store._sessions._engine  # pyright: ignore[reportPrivateUsage] - likewise
+    return store._engine  # pyright: ignore[reportPrivateUsage] - likewise

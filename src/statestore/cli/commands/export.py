@@ -70,8 +70,9 @@ def export(
         if ids is not None and len(ids) < count:
             for session_id, error in unlisted_sessions(store):  # nobody can tell whose they are
                 leave_out(session_id, error)
+        source = store if user is None else store.for_user(user)  # an id may change hands before it is read
         unreadable = None if sessions else leave_out
-        chunks = export_sessions(store, ids, format=chosen, unreadable=unreadable, done=done.append)
+        chunks = export_sessions(source, ids, format=chosen, unreadable=unreadable, done=done.append)
         if output is None:
             _print_chunks(chunks, chosen)
         else:
