@@ -71,3 +71,16 @@ def before_read(monkeypatch: pytest.MonkeyPatch, number: int, happens: Callable[
         return await read(session, store, **which)
 
     monkeypatch.setattr(ThreadSession, "read", hooked)
+
+
+def records_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many records each read of a session gives, from now on."""
+    read, counts = ThreadSession.read, list[int]()
+
+    async def counted(session: ThreadSession, store: Any, **which: Any) -> Any:
+        stored = await read(session, store, **which)
+        counts.append(0 if stored is None else len(stored.records.numbering.in_order()))
+        return stored
+
+    monkeypatch.setattr(ThreadSession, "read", counted)
+    return counts

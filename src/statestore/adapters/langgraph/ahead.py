@@ -32,6 +32,8 @@ class Ahead:
             partial(view.by_seq.pop, kept.seq),
             partial(_put_back, view.checkpoints, kept.key, view.checkpoints.get(kept.key)),
             partial(_put_back, view.newest, kept.head.ns, view.newest.get(kept.head.ns)),
+            partial(setattr, view, "highest", view.highest),
+            partial(setattr, view, "ceiling", view.ceiling),
             partial(view.models.drop, kept.seq),
         ]
         view.keep(kept)

@@ -120,7 +120,7 @@ class Getter:
     ) -> list[PendingWrite]:
         """What was written to a checkpoint, in the order in which the framework applies it."""
         found: dict[tuple[str, int], tuple[str, str, Any]] = {}
-        for writes in await thread.writes_of(store, (note.ns, note.id)):
+        for writes in await thread.writes_of(store, (note.ns, note.id), note.since):
             for idx, channel, value in writes.writes:
                 if idx < 0 or (writes.task, idx) not in found:
                     found[writes.task, idx] = (writes.path, channel, value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain
 from typing import Any, Final
@@ -21,6 +22,8 @@ from statestore.store.logs import log
 
 _PAGE: Final = 20
 _SESSIONS: Final = 200
+Choice = tuple[Thread, str, str]
+"""A checkpoint of a thread: its namespace and its id."""
 
 
 class Lister:
@@ -47,42 +50,61 @@ class Lister:
         self._checkpoint_id = checkpoint_id
         self._filter = filter
         self._before = before
-        self._left = limit
-        self._waiting: Iterator[tuple[Thread, str, str]] | None = None
+        self._left = None if limit is None else max(limit, 0)
+        self._chosen: deque[Choice] = deque()
+        self._is_over = False
 
     async def page(self, store: AsyncStateStore) -> list[CheckpointTuple] | None:
         """The next checkpoints; ``None`` at the end."""
-        if self._waiting is None:
-            self._waiting = iter(await self._chosen(store))
         page: list[CheckpointTuple] = []
         while len(page) < _PAGE and self._left != 0:
-            chosen = next(self._waiting, None)
-            if chosen is None:
+            if not self._chosen and not self._is_over:
+                await self._choose(store)
+            if not self._chosen:
                 break
-            found = await self._getter.get_known(store, *chosen)
+            found = await self._getter.get_known(store, *self._chosen.popleft())
             if found is None:
-                continue  # removed since the listing began
+                continue  # removed since it was chosen
             page.append(found)
             if self._left is not None:
                 self._left -= 1
         return page or None
 
-    async def _chosen(self, store: AsyncStateStore) -> list[tuple[Thread, str, str]]:
-        """Which checkpoints, newest first."""
+    async def _choose(self, store: AsyncStateStore) -> None:
+        """Choose as many checkpoints as are still asked for, newest first, behind those that were chosen before."""
         thread_ids = [self._thread_id] if self._thread_id is not None else await self.thread_ids(store)
-        chosen = await for_each(store, thread_ids, lambda thread_id: self._chosen_of(store, thread_id))
-        return sorted(chain.from_iterable(chosen), key=lambda entry: entry[2], reverse=True)
+        found = await for_each(store, thread_ids, lambda thread_id: self._newest_of(store, thread_id))
+        newest = sorted(chain.from_iterable(found), key=lambda choice: choice[2], reverse=True)[: self._left]
+        self._chosen.extend(newest)
+        self._is_over = self._left is None or len(newest) < self._left
+        if newest:
+            self._before = newest[-1][2]
 
-    async def _chosen_of(self, store: AsyncStateStore, thread_id: str) -> list[tuple[Thread, str, str]]:
-        """Which checkpoints of a thread."""
+    async def _newest_of(self, store: AsyncStateStore, thread_id: str) -> list[Choice]:
+        """As many checkpoints of a thread as are still asked for, newest first."""
         thread = self._thread_of(thread_id)
         async with thread.turn(store):
-            await thread.look(store, partial(thread.extend, store))
-            return [(thread, *key) for key, kept in thread.view.checkpoints.items() if self._matches(thread, kept)]
+            found = await thread.look(store, partial(self._newest, store, thread)) or []
+            return [(thread, *kept.key) for kept in found]
 
-    def _matches(self, thread: Thread, kept: Kept) -> bool:
-        head = kept.head
-        if self._ns is not None and head.ns != self._ns:
+    async def _newest(self, store: AsyncStateStore, thread: Thread) -> list[Kept]:
+        """The same of a thread that is up to date. It is read back until everything that lies deeper is older."""
+        if self._left is None and not self._checkpoint_id:
+            await thread.extend(store)
+        while True:
+            newest: list[Kept] = []
+            for kept in sorted(thread.view.checkpoints.values(), key=lambda kept: kept.id, reverse=True):
+                if len(newest) == self._left:
+                    break
+                if await self._matches(store, thread, kept):
+                    newest.append(kept)
+            lowest = newest[-1].id if len(newest) == self._left else self._checkpoint_id or ""
+            if not thread.view.may_lie_deeper(lowest):
+                return newest
+            await thread.deepen(store)
+
+    async def _matches(self, store: AsyncStateStore, thread: Thread, kept: Kept) -> bool:
+        if self._ns is not None and kept.head.ns != self._ns:
             return False
         if self._checkpoint_id and kept.id != self._checkpoint_id:
             return False
@@ -90,6 +112,7 @@ class Lister:
             return False
         if not self._filter:
             return True
+        await thread.know_what_it_needs(store, kept)
         metadata = self._getter.metadata_of(thread.view.note_of(kept))
         return all(metadata.get(key) == value for key, value in self._filter.items())
 

@@ -79,8 +79,10 @@ class Noted:
         self.by_seq: dict[int, Kept] = {}
         self.newest: dict[str, Kept] = {}
         """The checkpoint with the highest id, by namespace, as far as the view reaches."""
-        self.disordered: set[str] = set()
-        """The namespaces whose checkpoints came in another order than that of their ids."""
+        self.highest = ""
+        """The highest id of a checkpoint, in whatever namespace, as far as the view reaches."""
+        self.ceiling: str | None = None
+        """All checkpoints that the view does not reach have lower ids than this, if there is such an id."""
         self.writes: dict[Key, list[KeptWrites]] = {}
         self.writes_by_seq: dict[int, KeptWrites] = {}
         self._strays: dict[int, list[KeptWrites]] = {}
@@ -117,8 +119,9 @@ class Noted:
             self.checkpoints[key] = kept
         if newest is None or newest.id < kept.id or (newest.id == kept.id and newest.seq < kept.seq):
             self.newest[kept.head.ns] = kept
-        if kept.head.is_late:
-            self.disordered.add(kept.head.ns)
+        self.highest = max(self.highest, kept.id)
+        if not kept.head.is_late:
+            self.ceiling = kept.id if self.ceiling is None else min(self.ceiling, kept.id)
         for writes in self._strays.pop(kept.seq, ()):
             self.writes.setdefault(key, []).append(writes)
 

@@ -48,9 +48,9 @@ class CheckpointNote(Struct, omit_defaults=True):
     at: dict[str, int] = {}
     """Where the other values are: the numbers of the records whose notes hold them."""
     since: int | None = None
-    """The number of the first record with writes of this checkpoint, if one was stored before the checkpoint was."""
+    """The number of the first record of this checkpoint, if one was stored before: writes to it, or itself."""
     is_late: bool = field(default=False, name="late")
-    """Whether a checkpoint with a higher id was there already."""
+    """Whether a checkpoint with this id or a higher one was there already, in whatever namespace."""
     ids: dict[int, str] = {}
     """The ids (`short`) that messages were given after they had been stored without one, by their records' numbers."""
 

@@ -168,11 +168,18 @@ class _Draft:
                 note.values[channel] = self._input(value, (ns, note.id))
             else:
                 note.values[channel] = self._codec.encoded(value)
-        early = self._view.writes.get((ns, note.id))
-        note.since = min(kept.seq for kept in early) if early else None
-        newest = self._view.newest.get(ns)
-        note.is_late = newest is not None and newest.id > note.id
+        await self._look_back(store, note)
         return note
+
+    async def _look_back(self, store: AsyncStateStore, note: CheckpointNote) -> None:
+        """Note what was there before the checkpoint: a higher id, writes to it, or the checkpoint itself."""
+        key = note.ns, note.id
+        same = await self._thread.find(store, *key)
+        note.is_late = self._view.highest >= note.id
+        if same is not None:
+            note.since = self._view.note_of(same).since or same.seq
+        else:
+            note.since = min((kept.seq for kept in self._view.writes.get(key, ())), default=None)
 
     async def _refer(self, store: AsyncStateStore, note: CheckpointNote, channel: str, at: int) -> None:
         """Point to a value that is stored already; one that is small and far away is stored anew."""

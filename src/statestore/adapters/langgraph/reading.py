@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
@@ -27,6 +27,12 @@ from statestore.stored import StoredSession
 T = TypeVar("T")
 _FIRST_READ: Final = 48
 """How many records are read of a thread that nothing is known of; more if they do not tell enough."""
+_NEXT_READ: Final = 256
+"""How many more are read then, or as many as are known if that is more."""
+_APART: Final = 256
+"""Messages with more records than this between them are read apart."""
+_NAMED_WITHIN: Final = 32
+"""A message that is given its id later mostly is within so many records."""
 
 
 class ReadThread:
@@ -87,12 +93,16 @@ class ReadThread:
         """Know everything from this number on; `CorruptSession` if the thread was rewritten meanwhile."""
         view = self.view
         while view.floor > max(to, 1):
-            count = max(256, view.next_seq - view.floor)
+            count = max(_NEXT_READ, view.next_seq - view.floor)
             stored = await self.session.read(store, before=view.floor, last=max(count, view.floor - to))
             if (stored is None or stored.version != view.version) and not await self.is_as_known(store):
                 raise CorruptSession(f"thread {self.session.thread_id} was rewritten while it was read")
             view.absorb([] if stored is None else lines_of(stored))
             view.floor = 1 if stored is None else next(iter(numbers_of(stored)), 1)
+
+    async def deepen(self, store: AsyncStateStore) -> None:
+        """Know twice as much of the thread."""
+        await self.extend(store, self.view.floor - max(_NEXT_READ, self.view.next_seq - self.view.floor))
 
     async def is_as_known(self, store: AsyncStateStore) -> bool:
         """Whether what is known of the thread is still so: if its last record is gone, somebody rewrote it."""
@@ -101,18 +111,17 @@ class ReadThread:
         return stored is not None and stored.fields.created == view.created and bool(numbers_of(stored))
 
     async def find(self, store: AsyncStateStore, ns: str, checkpoint_id: str | None) -> Kept | None:
-        """A checkpoint, or the newest one of a namespace, with everything that was written to it."""
+        """A checkpoint, or the newest one of a namespace."""
         view = self.view
-        while True:
-            kept = view.newest.get(ns) if checkpoint_id is None else view.checkpoints.get((ns, checkpoint_id))
-            is_sure = kept is not None and not (checkpoint_id is None and ns in view.disordered)
-            if is_sure or view.floor <= 1:
-                break
-            await self.extend(store, max(1, view.floor - max(256, view.next_seq - view.floor)))
+        if checkpoint_id is None:
+            while view.may_lie_deeper(view.newest[ns].id if ns in view.newest else ""):
+                await self.deepen(store)
+            kept = view.newest.get(ns)
+        else:
+            while (kept := view.checkpoints.get((ns, checkpoint_id))) is None and view.may_lie_deeper(checkpoint_id):
+                await self.deepen(store)
         if kept is not None:
             await self.know_what_it_needs(store, kept)
-            if (since := self.view.note_of(kept).since) is not None:
-                await self.extend(store, since)
         return kept
 
     async def note_at(self, store: AsyncStateStore, seq: int) -> CheckpointNote:
@@ -126,9 +135,11 @@ class ReadThread:
         for seq in kept.needs:
             await self._known(store, seq)
 
-    async def writes_of(self, store: AsyncStateStore, key: Key) -> list[WritesNote]:
-        """The notes of a checkpoint's writes, as they came."""
+    async def writes_of(self, store: AsyncStateStore, key: Key, since: int | None = None) -> list[WritesNote]:
+        """The notes of a checkpoint's writes, as they came; ``since`` is where they begin if that is before it."""
         view = self.view
+        if since is not None:
+            await self.extend(store, since)
         for kept in view.writes.get(key, ()):
             for seq in kept.needs:
                 if seq not in view.writes_by_seq:
@@ -164,7 +175,7 @@ class ReadThread:
                 elements, depth = view.lists[at, channel].all, view.lists[at, channel].depth
                 break
             if chain and at < view.floor:
-                await self.extend(store, max(1, view.floor - max(256, view.next_seq - view.floor)))
+                await self.deepen(store)
             note = list_note((await self.note_at(store, at)).values.get(channel))
             if note is None:
                 raise CorruptSession(f"thread {self.session.thread_id}: record {at} should hold {channel!r} as a list")
@@ -182,16 +193,24 @@ class ReadThread:
         if elements.roll is not None:
             return
         view.opened = partial(self._message, codec=codec)
-        far = [seq for seq in elements.numbers() if not view.has_message(seq)]
-        if far:
-            wanted = set(map(abs, far))
-            end = max(max(wanted) + 1, view.floor)  # messages may have been given their ids anywhere before that
-            stored = await self.session.read(store, after=min(wanted) - 1, before=end)
-            for seq, line in [] if stored is None else lines_of(stored):
-                if seq in wanted:
-                    view.lines[seq] = line
-                elif line.content is UNSET and line.mark is not UNSET:
-                    view.note_names_in(bytes(line.mark))
+        for far in _stretches(self._missing(elements)):
+            await self._read_messages(store, far, min(far[-1] + _NAMED_WITHIN, view.floor))
+        if missing := self._missing(elements):  # they may have been given their ids anywhere before the floor
+            await self._read_messages(store, missing, view.floor)
+
+    def _missing(self, elements: Elements) -> list[int]:
+        """The records whose messages are not in the view yet."""
+        return sorted({abs(seq) for seq in elements.numbers() if not self.view.has_message(seq)})
+
+    async def _read_messages(self, store: AsyncStateStore, wanted: Sequence[int], end: int) -> None:
+        """Have some messages in the view, and the ids that messages were given before a record."""
+        numbers = set(wanted)
+        stored = await self.session.read(store, after=wanted[0] - 1, before=max(wanted[-1] + 1, end))
+        for seq, line in [] if stored is None else lines_of(stored):
+            if seq in numbers:
+                self.view.lines[seq] = line
+            elif line.content is UNSET and line.mark is not UNSET:
+                self.view.note_names_in(bytes(line.mark))
 
     def _message(self, seq: int, codec: ValueCodec) -> BaseMessage:
         line, name = self.view.lines.get(abs(seq)), self.view.names.get(-seq)
@@ -219,6 +238,16 @@ def lines_of(stored: StoredSession) -> list[tuple[int, Line]]:
             except (msgspec.DecodeError, ValueError, RecursionError) as error:
                 log().warning("session %s: record %d cannot be read, and is left out: %s", stored.id, record.seq, error)
         return found
+
+
+def _stretches(numbers: Iterable[int]) -> list[list[int]]:
+    """Numbers that ascend, cut where they are far apart."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if not found or number - found[-1][-1] > _APART:
+            found.append([])
+        found[-1].append(number)
+    return found
 
 
 def numbers_of(stored: StoredSession) -> list[int]:

@@ -212,8 +212,7 @@ def _deltas(metadata: CheckpointMetadata) -> set[str]:
 
 async def copy_thread(store: AsyncStateStore, source: ThreadSession, target: ThreadSession) -> None:
     """Copy a thread with everything in it; nothing happens if there is none. `SessionConflict` if the target exists."""
-    stored = await source.read(store)
-    if stored is None:
+    if await source.read(store, last=0) is None:
         return
     await store.fork_session(source.id, new_id=target.id)
     if birth := birth_metadata(target.thread_id):

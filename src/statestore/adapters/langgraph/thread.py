@@ -131,5 +131,6 @@ class Thread(ReadThread):
         """Whether a checkpoint is there, by a commit of which nobody heard. (Of writes, building them tells.)"""
         if job.checkpoint is None or job.tried_from is None:
             return False
-        kept = await self.find(store, *job.checkpoint)
+        await self.extend(store, job.tried_from)
+        kept = self.view.checkpoints.get(job.checkpoint)
         return kept is not None and kept.seq >= job.tried_from

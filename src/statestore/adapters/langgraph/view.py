@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from langchain_core.messages import BaseMessage
 
 from statestore.adapters.langgraph.lists import Element
-from statestore.adapters.langgraph.messages import twin
+from statestore.adapters.langgraph.messages import named, twin
 from statestore.adapters.langgraph.noted import Key, Noted
 from statestore.adapters.langgraph.rolls import Roll
 from statestore.adapters.langgraph.sameness import are_equal
@@ -77,6 +77,10 @@ class View(Noted):
         self.lists: OrderedDict[tuple[int, str], Elements] = OrderedDict()
         self._lent: dict[int, BaseMessage] = {}
 
+    def may_lie_deeper(self, checkpoint_id: str) -> bool:
+        """Whether a checkpoint with this id, or a higher one, may lie before everything that is known."""
+        return self.floor > 1 and (self.ceiling is None or checkpoint_id < self.ceiling)
+
     def remember_list(self, seq: int, channel: str, elements: Elements) -> None:
         """Keep the elements of a list for the next version of it."""
         self.lists[seq, channel] = elements
@@ -97,8 +101,9 @@ class View(Noted):
         self._lent.pop(seq, None)
 
     def has_message(self, seq: int) -> bool:
-        """Whether the message in a record is in the view."""
-        return seq in self._messages or (seq in self.lines if seq > 0 else -seq in self.lines and -seq in self.names)
+        """Whether the message in a record is in the view, and the id that it was given if it is asked for with that."""
+        is_there = abs(seq) in self.lines or -seq in self._messages
+        return seq in self._messages or (is_there and (seq > 0 or -seq in self.names))
 
     def expect(self, seq: int, key: Key, message: BaseMessage) -> None:
         """A message was written to a checkpoint without an id: the next one will hold it, perhaps with an id."""
@@ -109,7 +114,8 @@ class View(Noted):
     def held(self, seq: int) -> BaseMessage:
         """The message in a record, for comparing. It is never handed out; made from what was read when it is needed."""
         if seq not in self._messages:
-            self.hold(seq, self.opened(seq))
+            same = self._messages.get(-seq) if self.has_message(seq) else None  # but for the id that it was given
+            self.hold(seq, self.opened(seq) if same is None else named(same, self.names.get(-seq)))
         return self._messages[seq]
 
     def roll_of(self, elements: Elements) -> Roll | None:
@@ -145,8 +151,8 @@ class View(Noted):
         return given
 
     def _copy_of(self, seq: int) -> BaseMessage:
-        if seq in self._messages:
-            return twin(self._messages[seq])
+        if seq in self._messages or -seq in self._messages:
+            return twin(self.held(seq))
         message = self.opened(seq)
         if message.id:
             self.number_of[message.id] = seq
