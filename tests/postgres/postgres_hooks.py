@@ -103,6 +103,11 @@ def note_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return noted
 
 
+def know_all_writers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have watchers rely on being told of every change from the first moment on."""
+    monkeypatch.setitem(SQL, "latest_transaction", "SELECT 0::bigint")
+
+
 def hold_answers(monkeypatch: pytest.MonkeyPatch, statement: str) -> tuple[asyncio.Event, asyncio.Event]:
     """Have the answers to a statement held back: what is set when there is one, and what lets them go when it is."""
     is_there, may_go = asyncio.Event(), asyncio.Event()

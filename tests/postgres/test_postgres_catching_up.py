@@ -11,7 +11,7 @@ from postgres_hooks import append_through, connected, run_in
 
 from statestore import AsyncStateStore, SearchHit, StateStore, StoreUnavailable, UserMessage
 from statestore.conformance.changes import appended, user
-from statestore.engines.postgres import catching_up, indexing
+from statestore.engines.postgres import catching_up, cutting, indexing
 
 MANY = 12
 TOO_MANY = 30
@@ -171,14 +171,14 @@ def test_an_index_that_fell_behind_what_is_kept_forgets_what_is_gone_and_gets_wh
     store.get_or_create_session("alice", "c")
     store.append("c", UserMessage("zebra four"))
     run_in(url, "SELECT tidy_up(1)")
-    form = indexing.indexed_form
+    form = cutting.indexed_form
     looked_at: list[str] = []
 
     def noted_form(text: str, *wanted: Any) -> Any:
         looked_at.append(text)
         return form(text, *wanted)
 
-    monkeypatch.setattr(indexing, "indexed_form", noted_form)
+    monkeypatch.setattr(cutting, "indexed_form", noted_form)
     assert [(hit.session_id, hit.seq) for hit in store.search_sessions("zebra")] == [("b", 1), ("b", 3), ("c", 1)]
     assert sorted(looked_at) == ["zebra four", "zebra three"]
     assert run_in(url, "SELECT id, seq FROM words ORDER BY id, seq") == [("b", 1), ("b", 3), ("c", 1)]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import asyncpg
 import pytest
 from postgres_hooks import forget_after_looking, note_statements, run_in
 
 from statestore import AsyncStateStore, SearchHit, StateStore, StoreUnavailable, UserMessage
-from statestore.engines.postgres import catching_up, indexing
+from statestore.engines.postgres import catching_up, cutting, indexing
+from statestore.engines.postgres.lexemes import LAST_POSITION, MOST_PLACES, indexed_form
+from statestore.engines.postgres.statements import SQL
 
 TEXTS = {
     "many words": " ".join(f"w{number}" for number in range(20_000)) + " the striped zebra",
@@ -51,6 +55,38 @@ def test_what_is_too_long_for_the_index_is_found_exactly(filled: StateStore, que
     hits = filled.search_sessions(query)
     assert {hit.session_id for hit in hits} == expected
     assert all(hit.marks for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("text", "lexemes"),
+    [
+        ("So, so: it's", "'it':3 's':4 'so':1,2"),
+        ("東京 tokyo 東京都", "'tokyo':3 '京':2 '京都':5 '東京':1,4 '都':6"),
+        ("echo " * MOST_PLACES, f"'echo':{','.join(map(str, range(1, MOST_PLACES + 1)))}"),
+    ],
+)
+def test_a_text_is_indexed_with_all_places_of_its_words(url: str, store: StateStore, text: str, lexemes: str) -> None:
+    store.get_or_create_session("alice", "s")
+    store.append("s", UserMessage(text))
+    store.search_sessions("echo")
+    assert run_in(url, "SELECT lexemes::text, line FROM words") == [(lexemes, None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_long"),
+    [
+        ("echo " * MOST_PLACES + "zebra", False),
+        ("echo " * (MOST_PLACES + 1) + "zebra", True),
+        (" ".join(f"w{number}" for number in range(LAST_POSITION)), False),
+        (" ".join(f"w{number}" for number in range(LAST_POSITION + 1)), True),
+        (" ".join(f"{number:060}" for number in range(7000)), False),
+        (" ".join(f"{number:060}" for number in range(8000)), True),
+    ],
+)
+def test_only_a_text_of_which_a_tsvector_cannot_tell_all_is_kept_as_a_line_besides(text: str, is_long: bool) -> None:
+    form = indexed_form(text)
+    assert form is not None
+    assert (form.line is not None) == is_long
 
 
 def test_an_index_made_by_other_rules_is_made_anew(url: str, store: StateStore) -> None:
@@ -164,7 +200,7 @@ def test_a_reader_sends_along_only_what_has_the_words_and_no_more_than_a_step_of
 
 
 def test_a_long_text_is_cut_into_words_beside_the_event_loop(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    form = indexing.indexed_form
+    form = cutting.indexed_form
     in_the_loop: list[str] = []
 
     def noted_form(text: str, *wanted: Any) -> Any:
@@ -176,7 +212,7 @@ def test_a_long_text_is_cut_into_words_beside_the_event_loop(url: str, monkeypat
             in_the_loop.append(text)
         return form(text, *wanted)
 
-    monkeypatch.setattr(indexing, "indexed_form", noted_form)
+    monkeypatch.setattr(cutting, "indexed_form", noted_form)
 
     async def work() -> None:
         async with AsyncStateStore.open(url) as store:
@@ -191,13 +227,80 @@ def test_a_long_text_is_cut_into_words_beside_the_event_loop(url: str, monkeypat
     asyncio.run(work())
 
 
+def test_words_are_cut_while_the_server_is_busy_with_those_before_them(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cutting, "BYTES_A_PIECE", 1)
+    form = cutting.indexed_form
+    cut: list[str] = []
+    added: list[Sequence[int]] = []
+    execute = asyncpg.Connection.execute
+
+    def noted_form(text: str, *wanted: Any) -> Any:
+        cut.append(text)
+        return form(text, *wanted)
+
+    async def note_and_execute(connection: Any, query: str, *values: Any) -> Any:
+        if query == SQL["add_words"]:
+            added.append(values[2])
+            while len(cut) < min(len(added) + 1, 3):  # noqa: ASYNC110 - until the next one is cut
+                await asyncio.sleep(0)
+            assert len(cut) == min(len(added) + 1, 3), "no more than one ahead"
+        return await execute(connection, query, *values)
+
+    async def work() -> None:
+        async with AsyncStateStore.open(url) as store:
+            await store.get_or_create_session("alice", "s")
+            await store.append("s", *(UserMessage(f"zebra {number}") for number in range(3)))
+            monkeypatch.setattr(cutting, "indexed_form", noted_form)
+            monkeypatch.setattr(asyncpg.Connection, "execute", note_and_execute)
+            async with asyncio.timeout(30):
+                assert len(await store.search_sessions("zebra")) == 3
+        assert added == [(1,), (2,), (3,)]
+
+    asyncio.run(work())
+
+
+def test_a_search_that_is_cancelled_while_words_are_cut_ahead_leaves_nothing_behind(
+    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(cutting, "BYTES_A_PIECE", 1)
+    execute = asyncpg.Connection.execute
+    is_adding = asyncio.Event()
+
+    async def stay_at_it(connection: Any, query: str, *values: Any) -> Any:
+        if query == SQL["add_words"]:
+            is_adding.set()
+            await asyncio.Event().wait()
+        return await execute(connection, query, *values)
+
+    async def work() -> None:
+        async with AsyncStateStore.open(url) as store:
+            await store.get_or_create_session("alice", "s")
+            await store.append("s", *(UserMessage(f"zebra {number} " + "horse " * 10_000) for number in range(3)))
+            with monkeypatch.context() as patch:
+                patch.setattr(asyncpg.Connection, "execute", stay_at_it)
+                search = asyncio.create_task(store.search_sessions("zebra"))
+                await is_adding.wait()
+                assert "statestore-cutting" in {task.get_name() for task in asyncio.all_tasks()}
+                search.cancel()
+                await asyncio.wait([search])
+                await asyncio.sleep(0)
+                assert "statestore-cutting" not in {task.get_name() for task in asyncio.all_tasks()}
+            assert len(await store.search_sessions("zebra")) == 3
+
+    asyncio.run(work())
+    gc.collect()
+    assert caplog.records == []
+
+
 def test_what_was_indexed_before_a_search_failed_need_not_be_indexed_again(
     url: str, store: StateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.get_or_create_session("alice", "s")
     for number in range(4):
         store.append("s", UserMessage("x" * 600_000 + f" zebra{number}"))
-    form = indexing.indexed_form
+    form = cutting.indexed_form
 
     def form_of_some(text: str, *wanted: Any) -> Any:
         if text.endswith("zebra3"):
@@ -205,7 +308,7 @@ def test_what_was_indexed_before_a_search_failed_need_not_be_indexed_again(
         return form(text, *wanted)
 
     with monkeypatch.context() as patch, pytest.raises(StoreUnavailable, match="no longer there"):
-        patch.setattr(indexing, "indexed_form", form_of_some)
+        patch.setattr(cutting, "indexed_form", form_of_some)
         store.search_sessions("zebra*")
     assert run_in(url, "SELECT seq FROM words ORDER BY seq") == [(1,), (2,)]
     assert len(store.search_sessions("zebra*")) == 4

@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
+from collections.abc import Callable
 from typing import Any, cast
 
 import asyncpg
 import pytest
-from postgres_hooks import append_through, connected, cut_connections, drop_schema, run_in
+from postgres_hooks import append_through, connected, cut_connections, drop_schema, know_all_writers, run_in
 
-from statestore import CursorExpired, StateStore, UserMessage
+from statestore import CursorExpired, StateStore, StateStoreError, UserMessage
 from statestore.conformance.changes import appended, created, user
 from statestore.engine import Engine, Wakes, Watches
 from statestore.engines.postgres import watching
+from statestore.engines.postgres.engine import PostgresEngine
+from statestore.engines.postgres.statements import SQL
+from statestore.engines.postgres.waking import BLINK, LATENESS
+from statestore.engines.telling import Moment
 from statestore.opening import engine_for
 
 
@@ -141,7 +146,7 @@ def test_writers_tell_only_while_somebody_watches(url: str) -> None:
 
 @pytest.mark.parametrize("is_cut", [False, True])
 def test_who_waits_is_woken_by_another_process_at_once(url: str, monkeypatch: pytest.MonkeyPatch, is_cut: bool) -> None:
-    monkeypatch.setattr("statestore.engines.postgres.waking.UNSURE", 0.0)
+    know_all_writers(monkeypatch)
 
     async def work() -> None:
         engine, other = engine_for(url), engine_for(url)
@@ -179,6 +184,88 @@ def test_who_joins_others_that_watch_does_not_rely_on_being_told_at_once(url: st
             await asyncio.wait_for(cast("Wakes", engine).wait_for_changes(cursor, 60), 5)
         assert (await _told(engine, cursor))[0] == [("s", 1)]
         await other.close()
+        await engine.close()
+
+    asyncio.run(work())
+
+
+@pytest.fixture
+def passing_time(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Lets so many seconds pass, by the clock of the loop that runs."""
+
+    def pass_by(seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time() + seconds
+        monkeypatch.setattr(loop, "time", lambda: now)
+
+    return pass_by
+
+
+async def _longest_wait(engine: Engine, cursor: str) -> float:
+    waking = cast("PostgresEngine", engine)._waking  # pyright: ignore[reportPrivateUsage]
+    return await waking.longest_wait(Moment.parse(cursor))
+
+
+def test_however_long_a_writer_takes_that_does_not_tell_it_is_looked_for_soon(
+    url: str, passing_time: Callable[[float], None]
+) -> None:
+    """It was under way when the first one began to watch. The longer that is ago, the less often it is looked for."""
+
+    async def work() -> None:
+        engine = engine_for(url)
+        await engine.open()
+        await engine.commit([created("s")])
+        cursor = await cast("Watches", engine).change_cursor()
+        async with connected(url) as connection, connection.transaction():
+            await append_through(connection, appended("s", user("one")))
+            passing_time(0)
+            waits = [await _longest_wait(engine, cursor)]
+            for seconds in (3, 5, 12):
+                passing_time(seconds)
+                waits.append(await _longest_wait(engine, cursor))
+            assert waits == [BLINK, 3 * LATENESS, 8 * LATENESS, 20 * LATENESS]
+        assert await _longest_wait(engine, cursor) == 0.0
+        assert (await _told(engine, cursor))[0] == [("s", 1)]
+        await engine.close()
+
+    asyncio.run(work())
+
+
+def test_who_watches_sleeps_as_soon_as_all_writers_tell(url: str, passing_time: Callable[[float], None]) -> None:
+    async def work() -> None:
+        engine, other = engine_for(url), engine_for(url)
+        await engine.open()
+        await other.open()
+        await engine.commit([created("s")])
+        cursor = await cast("Watches", engine).change_cursor()
+        passing_time(0)
+        for watcher in (engine, other):
+            waits = [await _longest_wait(watcher, cursor)]
+            while waits[-1] == BLINK and len(waits) < 500:  # the server may be at something of its own
+                waits.append(await _longest_wait(watcher, cursor))
+            assert waits == [*[BLINK] * (len(waits) - 1), 20]
+            assert len(waits) > 1
+        await other.close()
+        await engine.close()
+
+    asyncio.run(work())
+
+
+def test_who_could_not_ask_which_writers_are_under_way_asks_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        engine = engine_for(url)
+        await engine.open()
+        await engine.commit([created("s")])
+        cursor = await cast("Watches", engine).change_cursor()
+        await _longest_wait(engine, cursor)
+        async with connected(url) as connection:
+            await connection.execute("UPDATE watched SET until = '-infinity'")
+            await connection.execute("BEGIN")
+            await append_through(connection, appended("s", user("one")))
+            with monkeypatch.context() as patch, pytest.raises(StateStoreError):
+                patch.setitem(SQL, "latest_transaction", "SELECT 1 / 0")
+                await _longest_wait(engine, cursor)
+            assert await _longest_wait(engine, cursor) == BLINK
         await engine.close()
 
     asyncio.run(work())

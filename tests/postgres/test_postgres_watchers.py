@@ -7,7 +7,7 @@ import time
 from typing import cast
 
 import pytest
-from postgres_hooks import hold_answers, note_statements, server_stopped
+from postgres_hooks import hold_answers, know_all_writers, note_statements, server_stopped
 
 from servers.postgres import PostgresServer
 from statestore import AsyncStateStore, StoreUnavailable, UserMessage
@@ -80,7 +80,7 @@ def test_watchers_that_read_together_are_each_told_what_they_asked_for(url: str)
 def test_an_append_takes_as_many_round_trips_however_many_watch_other_sessions(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("statestore.engines.postgres.waking.UNSURE", 0.0)
+    know_all_writers(monkeypatch)
 
     async def work(watchers: int) -> int:
         async with AsyncStateStore.open(url) as store:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from typing import Any, Final, NamedTuple
 
+from statestore.engines.postgres.cutting import words_of
 from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.indexing import State, pending_of, sessions_after, state_of
 from statestore.engines.postgres.statements import SQL
@@ -158,9 +160,9 @@ async def _add(connection: Connection, sessions: Mapping[str, int]) -> bool:
     if pending.titles:
         await connection.execute(SQL["forget_titles"], [session_id for session_id, _, _ in pending.titles])
         await connection.execute(SQL["set_indexed_titles"], *zip(*pending.titles, strict=True))
-    if pending.words:
-        await connection.execute(SQL["add_words"], *zip(*pending.words, strict=True))
-    if pending.reached:
-        rows = [(session_id, *reached) for session_id, reached in pending.reached.items()]
-        await connection.execute(SQL["set_indexed"], *zip(*rows, strict=True))
+    async with aclosing(words_of(pending.texts)) as pieces:
+        async for words in pieces:
+            await connection.execute(SQL["add_words"], *zip(*words, strict=True))
+    if pending.records:
+        await connection.execute(SQL["set_indexed"], *zip(*pending.reached, strict=True))
     return pending.is_all

@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from statestore.engine import SearchQuery
 from statestore.engines.columns import INT_MAX, kind_in, kind_of_column
+from statestore.engines.postgres.cutting import Words
 from statestore.engines.postgres.driver import Connection, Row
-from statestore.engines.postgres.indexing import Words, unindexed
+from statestore.engines.postgres.indexing import unindexed
 from statestore.engines.postgres.lexemes import query_of, wanted_in_line
 from statestore.engines.postgres.persisting import Attempt
 from statestore.engines.postgres.places import fitted, is_storable

@@ -5,23 +5,19 @@ What that is follows from the table of changes. If that does not go back far eno
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from statestore.engines.columns import INT_MAX, kind_of_column
-from statestore.engines.postgres.driver import Connection, Row
-from statestore.engines.postgres.lexemes import indexed_form
+from statestore.engines.columns import INT_MAX
+from statestore.engines.postgres.cutting import Text, Words, words_of
+from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.statements import SQL
-from statestore.searching import RULES, TITLE_SEQ, text_to_index
+from statestore.searching import RULES, TITLE_SEQ
 
 RECORDS_A_STEP: Final = 1000
 SESSIONS_A_STEP: Final = 200
 BYTES_A_STEP: Final = 1_000_000
 """A step has the time of a call, however short that is; only a single record may be more than this."""
-
-LITTLE: Final = 20_000
-"""How many bytes are cut into words in the event loop itself; more would hold everybody up."""
 
 
 class State(NamedTuple):
@@ -49,30 +45,29 @@ async def state_of(connection: Connection) -> State:
     return State(*row)
 
 
-class Words(NamedTuple):
-    """What is to be added to the index."""
-
-    id: str
-    number: int
-    seq: int
-    lexemes: str
-    line: str | None
-
-
 class Pending(NamedTuple):
     """What the index does not have yet."""
 
-    words: list[Words]
-    reached: dict[str, tuple[int, int]]
-    """The number of each session, and of its last record that is looked at."""
-    titles: list[tuple[str, int, bytes | None]]
+    records: Sequence[Text]
+    titles: Sequence[tuple[str, int, bytes | None]]
     is_all: bool
+
+    @property
+    def texts(self) -> Iterator[Text]:
+        """What is to be cut into words."""
+        yield from self.records
+        for session_id, number, title in self.titles:
+            yield Text(session_id, number, TITLE_SEQ, 0, title or b"")
+
+    @property
+    def reached(self) -> list[tuple[str, int, int]]:
+        """The number of each session, and of its last record that is looked at."""
+        return list({record.id: record[:3] for record in self.records}.values())
 
     @property
     def end(self) -> Point:
         """The last record that is looked at."""
-        session_id, (_, seq) = next(reversed(self.reached.items()))
-        return Point(session_id, seq)
+        return Point(self.records[-1].id, self.records[-1].seq)
 
 
 class Point(NamedTuple):
@@ -85,41 +80,16 @@ class Point(NamedTuple):
 START: Final = Point("", 0)
 
 
-async def pending_of(
-    connection: Connection, sessions: Mapping[str, int], *, after: Point = START, wanted: Sequence[str] = ()
-) -> Pending:
-    """What the index does not have yet of some sessions, of each up to a record: a step of it.
-
-    And only what has all that is wanted.
-    """
+async def pending_of(connection: Connection, sessions: Mapping[str, int], *, after: Point = START) -> Pending:
+    """What the index does not have yet of some sessions, of each up to a record: a step of it."""
     ids, ends = list(sessions), list(sessions.values())
     found = await connection.fetch(SQL["records_to_index"], ids, ends, RECORDS_A_STEP, BYTES_A_STEP, *after)
+    records = [Text(*row) for row in found]
     titles: list[tuple[str, int, bytes | None]] = []
     if after == START:
         titles = [(row[0], row[1], row[2]) for row in await connection.fetch(SQL["titles_to_index"], ids)]
-    reached = {session_id: (number, seq) for session_id, number, seq, _, _ in found}
-    total = sum(len(row[4]) for row in found)
-    if total + sum(len(title or b"") for _, _, title in titles) > LITTLE:
-        words = await asyncio.to_thread(_words_of, found, titles, wanted)
-    else:
-        words = _words_of(found, titles, wanted)
-    return Pending(words, reached, titles, is_all=len(found) < RECORDS_A_STEP and total < BYTES_A_STEP)
-
-
-def _words_of(
-    records: Sequence[Row], titles: Sequence[tuple[str, int, bytes | None]], wanted: Sequence[str]
-) -> list[Words]:
-    words: list[Words] = []
-    for session_id, number, seq, column, body in records:
-        words += _words(session_id, number, seq, text_to_index(kind_of_column(column), body), wanted)
-    for session_id, number, title in titles:
-        words += _words(session_id, number, TITLE_SEQ, (title or b"").decode(errors="replace"), wanted)
-    return words
-
-
-def _words(session_id: str, number: int, seq: int, text: str, wanted: Sequence[str]) -> Iterable[Words]:
-    form = indexed_form(text, wanted)
-    return () if form is None else (Words(session_id, number, seq, *form),)
+    total = sum(len(record.body) for record in records)
+    return Pending(records, titles, is_all=len(records) < RECORDS_A_STEP and total < BYTES_A_STEP)
 
 
 async def unindexed(connection: Connection, wanted: Sequence[str]) -> AsyncGenerator[list[Words]]:
@@ -130,8 +100,8 @@ async def unindexed(connection: Connection, wanted: Sequence[str]) -> AsyncGener
     async for ids in _unindexed_sessions(connection, state):
         after: Point | None = START
         while after is not None:
-            pending = await pending_of(connection, dict.fromkeys(ids, INT_MAX), after=after, wanted=wanted)
-            yield pending.words
+            pending = await pending_of(connection, dict.fromkeys(ids, INT_MAX), after=after)
+            yield [words async for piece in words_of(pending.texts, wanted) for words in piece]
             after = None if pending.is_all else pending.end
 
 

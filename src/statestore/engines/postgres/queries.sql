@@ -106,12 +106,18 @@ SELECT category FROM below WHERE starts_with(category, $2) ORDER BY category;
 SELECT identity, forgotten, horizon(), coalesce((SELECT max(change) FROM changes), forgotten) FROM store;
 
 -- name: watch
--- Whether nobody watched until now, and the horizon: the rest of the statement does not see what its first part writes.
+-- Whether nobody watched until now, the first transaction that has not ended, and the horizon: the rest of the statement
+-- does not see what its first part writes.
 WITH renewed AS (
     UPDATE watched SET until = now() + interval '30 seconds' WHERE until < now() + interval '15 seconds'
 )
-SELECT until < now(), identity, forgotten, horizon(), coalesce((SELECT max(change) FROM changes), forgotten)
+SELECT until < now(), pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+    identity, forgotten, horizon(), coalesce((SELECT max(change) FROM changes), forgotten)
 FROM watched, store;
+
+-- name: latest_transaction
+-- A new one: all that are under way have begun before it.
+SELECT pg_current_xact_id()::text::bigint;
 
 -- name: changes
 WITH now AS MATERIALIZED (SELECT identity, forgotten, horizon() AS settled FROM store)

@@ -1,8 +1,8 @@
 """Waking those who watch: writers tell that something happened, but only while somebody wants to know.
 
 Whoever waits says so in the table ``watched``, for half a minute at a time. A writer that looked there before does not
-tell of its change: so right after that, and while a change is held up by another transaction, waits are short. Who
-joins others that wait cannot know how long ago the first of them said so.
+tell of its change: so until all that were under way then have ended, and while a change is held up by another
+transaction, waits are short. Who joins others that wait cannot know how long ago the first of them said so.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakMethod
 
 from statestore.engines.postgres.driver import Connection
@@ -23,10 +23,17 @@ from statestore.engines.telling import Moment
 
 BLINK: Final = 0.05
 """Seconds of a wait out of which nobody may be woken."""
-UNSURE: Final = 2.0
-"""Seconds after which every writer that was under way has ended, or has seen that somebody watches."""
+LATENESS: Final = 1 / 8
+"""Or, for what has been under way for long, of that time: it need not be a writer, and may never end."""
 KEPT: Final = 15.0
 """Seconds for which at least writers tell after somebody has looked."""
+
+
+class _Silent(NamedTuple):
+    """The last transaction that may not have seen that somebody watches, and when that was, by the loop's clock."""
+
+    last: int
+    since: float
 
 
 class Waking:
@@ -40,7 +47,7 @@ class Waking:
         self._connecting = asyncio.Lock()
         self._sleepers: set[asyncio.Event] = set()
         self._kept_until = 0.0
-        self._sure_from = 0.0
+        self._silent = _Silent(0, 0.0)
 
     @contextmanager
     def sleeper(self) -> Generator[asyncio.Event]:
@@ -59,20 +66,25 @@ class Waking:
 
     async def longest_wait(self, after: Moment) -> float:
         """Say that somebody watches; how long it may sleep until something after a moment is to be looked for."""
-        now = await self._horizons.answer(after.identity)
+        now, silent_since = await self._horizons.answer(after.identity)
         if now.change > after.change:
             return 0.0
-        is_sure = asyncio.get_running_loop().time() >= self._sure_from and now.last <= after.change
-        return self._timeout if is_sure else BLINK
+        if now.last > after.change:
+            return BLINK
+        if silent_since is None:
+            return self._timeout
+        return min(max((asyncio.get_running_loop().time() - silent_since) * LATENESS, BLINK), self._timeout)
 
-    async def _say_and_look(self, connection: Connection, identity: str) -> Horizon:
+    async def _say_and_look(self, connection: Connection, identity: str) -> tuple[Horizon, float | None]:
+        """How far changes can be told, and since when there may be a writer that does not tell of its change."""
         await self._listen(identity)
         asked = asyncio.get_running_loop().time()
-        ((nobody_watched, *now),) = await connection.fetch(SQL["watch"])
-        if nobody_watched or asked >= self._kept_until:
-            self._sure_from = asyncio.get_running_loop().time() + UNSURE
+        kept_until, self._kept_until = self._kept_until, asked  # if this fails, whoever comes next is in doubt
+        ((nobody_watched, under_way, *now),) = await connection.fetch(SQL["watch"])
+        if nobody_watched or asked >= kept_until:
+            self._silent = _Silent(await connection.fetchval(SQL["latest_transaction"]), asked)
         self._kept_until = asked + KEPT
-        return Horizon(*now)
+        return Horizon(*now), None if under_way > self._silent.last else self._silent.since
 
     async def _listen(self, identity: str) -> None:
         async with self._connecting:
