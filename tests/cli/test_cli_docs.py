@@ -63,6 +63,7 @@ def test_the_page_tells_the_fields_of_every_command_but_the_demo() -> None:
         ("trash",),
         ("trash", "--empty", "--yes"),
         ("restore", "thrown"),
+        ("erase", "alice", "--yes"),
         ("export", "-o", "all.jsonl"),
         ("import", "one.jsonl"),
         ("copy", "state.db", "file:other"),

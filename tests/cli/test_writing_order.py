@@ -142,3 +142,33 @@ def test_a_restored_session_never_replaces_another(here: Path) -> None:
         session = store.load_session("trip")
         assert session is not None
         assert session.user_id == "bob"
+
+
+def test_a_user_is_erased_with_what_the_trash_has_and_nobody_else_is(here: Path) -> None:
+    with StateStore.open(here / "state.db", read_only=True) as store:
+        others = {summary.id for summary in store.list_sessions() if summary.user_id != "alice"}
+    before = ids_in(here)
+    lines_of(here, "delete", "trip")
+    assert "--yes" in refused(here, 2, "erase", "alice")
+    assert "--yes" in refused(here, 2, "erase", "alice", "--json")
+    assert ids_in(here) == before - {"trip"}
+    (done,) = lines_of(here, "erase", "alice", "--yes", "--json")
+    assert json.loads(done) == {"user_id": "alice", "erased": len(before - others)}
+    assert ids_in(here) == others
+    refused(here, 1, "trash")
+    assert refused(here, 1, "erase", "alice", "--yes") == "statestore: there are no sessions of alice\n"
+
+
+def test_who_erases_is_asked_first(here: Path) -> None:
+    before = ids_in(here)
+    terminal = Terminal(here, 100, "erase", "alice")
+    terminal.wait_for("in the trash, for good? [y/N]: ")
+    terminal.press("n\n")
+    terminal.end()
+    assert terminal.process.returncode != 0
+    assert ids_in(here) == before
+    terminal = Terminal(here, 100, "erase", "alice")
+    terminal.wait_for("for good? [y/N]: ")
+    terminal.press("y\n")
+    assert "erased" in terminal.end()
+    assert ids_in(here) < before

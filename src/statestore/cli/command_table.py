@@ -40,6 +40,7 @@ SECTIONS: Final[dict[str, dict[str, Entry]]] = {
         "prune": Entry("prune", "what is old or too many"),
         "trash": Entry("trash", "what can be restored"),
         "restore": Entry("restore", "take a session back"),
+        "erase": Entry("erase", "all that a user has"),
         "check": Entry("check", "look for damage"),
     },
     "Move and mend": {

@@ -21,9 +21,8 @@ _OPTIONS: Final = """\
 Options:
   --store URL  a path, sqlite:FILE, file:DIR, postgresql://…
                (else STATESTORE_URL, else ./state.db)
-  --debug      show the traceback of an error
-  --version, --install-completion, --show-completion
   --help       statestore COMMAND --help has examples
+  --debug --version --install-completion --show-completion
 
 Example:
   statestore --store state.db ls --user alice --since 2d

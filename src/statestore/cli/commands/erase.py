@@ -1,0 +1,45 @@
+"""``statestore erase``: remove everything of one user."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+
+from statestore.cli.asking import ask, can_ask
+from statestore.cli.failures import WRONG_USAGE, CommandFailed
+from statestore.cli.opening import writing
+from statestore.cli.parameters import Json, Yes
+from statestore.cli.printing import counted, print_json, print_line
+from statestore.visible import on_one_line
+
+EXAMPLES: Final = (
+    "statestore erase bob",
+    "statestore erase bob --yes --json",
+)
+
+
+def erase(
+    ctx: typer.Context,
+    user: Annotated[str, typer.Argument(metavar="USER", help="Whose sessions go, as listings show the name.")],
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Remove all sessions of a user for good, those in the trash and their words in the search index included.
+
+    Documents have no user, and stay.
+    """
+    if not yes and (as_json or not can_ask()):
+        raise CommandFailed("there is nobody to ask: add --yes to erase", WRONG_USAGE)
+    with writing(ctx) as store:
+        theirs = store.for_user(user)
+        kept, thrown = theirs.count_sessions(), len(theirs.list_trash())
+        if (kept or thrown) and not yes:
+            ask(f"Erase {counted(kept, 'session')} of {on_one_line(user)}, and {thrown} in the trash, for good?")
+        gone = store.erase_user(user)
+    if as_json:
+        print_json({"user_id": user, "erased": gone})
+    elif gone:
+        print_line(f"erased {counted(gone, 'session')} of {on_one_line(user)}")
+    if not gone:
+        raise CommandFailed(f"there are no sessions of {on_one_line(user)}")
