@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -316,7 +317,7 @@ def test_a_row_that_holds_no_record_or_several_is_told(tmp_path: Path, count: in
     with StateStore.open(path) as store:
         store.save_session(Session("u", "a"))
         store.append("a", UserMessage("one"))
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE records SET body = CASE ? WHEN 0 THEN '' ELSE body || ',' || body END", (count,))
     connection.close()
     with StateStore.open(path) as store:
@@ -348,7 +349,7 @@ def test_a_damaged_index_is_rebuilt(tmp_path: Path, damage: str) -> None:
         file = tmp_path / "sessions" / "s.json"
         os.utime(file, ns=(1, 1))  # old enough for the index to trust
         store.list_sessions()
-    with sqlite3.connect(tmp_path / ".statestore" / "index.db") as connection:
+    with closing(sqlite3.connect(tmp_path / ".statestore" / "index.db")) as connection, connection:
         connection.executescript(damage)
     connection.close()
     for limit in (None, 10):

@@ -12,6 +12,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -607,7 +608,7 @@ def test_sessions_that_cannot_be_read_are_named_and_all_else_is_copied(tmp_path:
 
 def test_a_damaged_record_is_named(tmp_path: Path) -> None:
     source = various(SqliteEngine(tmp_path / "source.db"))
-    with sqlite3.connect(tmp_path / "source.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "source.db")) as connection, connection:
         connection.execute("UPDATE records SET body = '{' WHERE body LIKE '%u7%'")
     target = MemoryEngine()
     with pytest.raises(CopyIncomplete, match="session long"):
@@ -620,7 +621,7 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
 def test_a_session_that_no_listing_of_a_database_shows_is_named(tmp_path: Path, column: str) -> None:
     source = various(SqliteEngine(tmp_path / "source.db"))
     step(source.commit([created("odd.json", user("a", 1))]))
-    with sqlite3.connect(tmp_path / "source.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "source.db")) as connection, connection:
         connection.execute(f"UPDATE sessions SET {column} = 'then' WHERE id = 'odd.json'")
     target = MemoryEngine()
     with pytest.raises(CopyIncomplete, match=r"session odd\.json") as caught:

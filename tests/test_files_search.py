@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,7 @@ def test_what_was_deleted_is_not_found_and_leaves_no_words(files_store: StateSto
     assert places(files_store, "word") == {("s", 1), ("t", 1)}
     files_store.delete_session("s")
     assert places(files_store, "word") == {("t", 1)}
-    with sqlite3.connect(directory / ".statestore" / "changes.db") as connection:
+    with closing(sqlite3.connect(directory / ".statestore" / "changes.db")) as connection, connection:
         assert [text for (text,) in connection.execute("SELECT text FROM words")] == ["untitled", "public word"]
     connection.close()
 

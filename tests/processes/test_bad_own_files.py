@@ -6,6 +6,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -63,9 +64,8 @@ def test_an_index_with_other_tables_or_rows_is_rebuilt(own: Path, root: Path) ->
         "PRAGMA user_version = 99",
     ]
     for change in changes:
-        with sqlite3.connect(own / "index.db") as connection:
+        with closing(sqlite3.connect(own / "index.db")) as connection:
             columns = [row[1] for row in connection.execute("PRAGMA table_info(files)")]
-        connection.close()
         for column in columns[1:] if "{0}" in change else columns[:1]:
             _remove_index(own).write_bytes(whole)
             connection = sqlite3.connect(own / "index.db")

@@ -121,6 +121,7 @@ class FilesEngine:
             self._let_go()
 
     def _let_go(self) -> None:
+        self._log.close()
         self._locks.close()
         self._directory.close()
 

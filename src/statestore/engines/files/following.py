@@ -63,6 +63,10 @@ class ChangeLog:
         self._state: LogState | None = None
         self._scanned = (0, 0, 0.0)
 
+    def close(self) -> None:
+        """Let go of a log that is in memory alone."""
+        self._file.close()
+
     def use(self, act: Callable[[sqlite3.Connection, Looker], T]) -> T:
         """What an act gives back that reads the log and looks at files."""
         with self._directory.category(SESSIONS) as fd:

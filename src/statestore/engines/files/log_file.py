@@ -113,6 +113,16 @@ class LogFile:
         self._memory: sqlite3.Connection | None = None
         self._lock = threading.Lock()
 
+    def close(self) -> None:
+        """Let go of what is in memory."""
+        with self._lock:
+            memory, self._memory = self._memory, None
+        if memory is not None:
+            memory.close()
+
+    def __del__(self) -> None:
+        self.close()  # for a store that nobody closed
+
     def is_there(self) -> bool:
         """Whether there is a file: whether anybody ever searched or watched."""
         return self._database is not None and self._database.is_there()
@@ -151,8 +161,7 @@ class LogFile:
     def _discard(self, reason: Exception) -> None:
         """Remove a log that makes no sense."""
         log.warning("%s cannot be used and will be rebuilt: %s", self._place, reason)
-        with self._lock:
-            self._memory = None
+        self.close()
         if self._database is not None and not self._database.is_blocked():
             self._database.remove()
 
