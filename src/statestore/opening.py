@@ -50,15 +50,15 @@ def engine_for(
         return target
     text = os.fspath(target)
     scheme, colon, rest = text.partition(":")
-    if not colon or len(scheme) < 2 or os.sep in scheme or isinstance(target, os.PathLike):
-        _check_is_expanded(text)
-        if text.lower().endswith(_DATABASE_SUFFIXES):
-            return _loaded(_DATABASE_FILE)(text, **options)
+    is_path = not colon or len(scheme) < 2 or os.sep in scheme or isinstance(target, os.PathLike)
+    if is_path:
         scheme, rest = "file", text
-    if not text:
-        raise StoreUnavailable("the store's name is empty: give a URL like sqlite:FILE or memory:, or a path")
     if scheme.lower() in ("file", "sqlite"):
         _check_is_expanded(rest)
+    if is_path and text.lower().endswith(_DATABASE_SUFFIXES):
+        return _loaded(_DATABASE_FILE)(text, **options)
+    if not text:
+        raise StoreUnavailable("the store's name is empty: give a URL like sqlite:FILE or memory:, or a path")
     return _factory(scheme.lower())(rest, **options)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import asyncpg
@@ -26,6 +27,18 @@ from statestore.opening import engine_for
 async def _told(engine: Engine, after: str) -> tuple[list[tuple[str, int | None]], str]:
     page = await cast("Watches", engine).read_changes(after)
     return [(notice.session_id, notice.seq) for notice in page.notices if notice.what == "record"], page.cursor
+
+
+@asynccontextmanager
+async def _two_watchers(url: str) -> AsyncGenerator[tuple[Engine, Engine, str]]:
+    """Two engines, a session ``s``, and a cursor that has seen it."""
+    engine, other = engine_for(url), engine_for(url)
+    await engine.open()
+    await other.open()
+    await engine.commit([created("s")])
+    yield engine, other, await cast("Watches", engine).change_cursor()
+    await other.close()
+    await engine.close()
 
 
 @pytest.mark.parametrize("is_made", [True, False])
@@ -149,22 +162,16 @@ def test_who_waits_is_woken_by_another_process_at_once(url: str, monkeypatch: py
     know_all_writers(monkeypatch)
 
     async def work() -> None:
-        engine, other = engine_for(url), engine_for(url)
-        await engine.open()
-        await other.open()
-        await engine.commit([created("s")])
-        cursor = await cast("Watches", engine).change_cursor()
-        await cast("Wakes", engine).wait_for_changes(cursor, 0.001)
-        if is_cut:
-            await asyncio.to_thread(cut_connections, url)
-        waiting = asyncio.create_task(cast("Wakes", engine).wait_for_changes(cursor, 60))
-        done, _ = await asyncio.wait([waiting], timeout=0.3)
-        assert not done or is_cut, "nothing happened yet"
-        await other.commit([appended("s", user("one"))])
-        await asyncio.wait_for(waiting, 5)
-        assert (await _told(engine, cursor))[0] == [("s", 1)]
-        await other.close()
-        await engine.close()
+        async with _two_watchers(url) as (engine, other, cursor):
+            await cast("Wakes", engine).wait_for_changes(cursor, 0.001)
+            if is_cut:
+                await asyncio.to_thread(cut_connections, url)
+            waiting = asyncio.create_task(cast("Wakes", engine).wait_for_changes(cursor, 60))
+            done, _ = await asyncio.wait([waiting], timeout=0.3)
+            assert not done or is_cut, "nothing happened yet"
+            await other.commit([appended("s", user("one"))])
+            await asyncio.wait_for(waiting, 5)
+            assert (await _told(engine, cursor))[0] == [("s", 1)]
 
     asyncio.run(work())
 
@@ -173,18 +180,12 @@ def test_who_joins_others_that_watch_does_not_rely_on_being_told_at_once(url: st
     """A writer that was under way when the first of them began tells nobody."""
 
     async def work() -> None:
-        engine, other = engine_for(url), engine_for(url)
-        await engine.open()
-        await other.open()
-        await engine.commit([created("s")])
-        cursor = await cast("Watches", engine).change_cursor()
-        async with connected(url) as connection, connection.transaction():
-            await append_through(connection, appended("s", user("one")))
-            await cast("Wakes", other).wait_for_changes(cursor, 0.001)
-            await asyncio.wait_for(cast("Wakes", engine).wait_for_changes(cursor, 60), 5)
-        assert (await _told(engine, cursor))[0] == [("s", 1)]
-        await other.close()
-        await engine.close()
+        async with _two_watchers(url) as (engine, other, cursor):
+            async with connected(url) as connection, connection.transaction():
+                await append_through(connection, appended("s", user("one")))
+                await cast("Wakes", other).wait_for_changes(cursor, 0.001)
+                await asyncio.wait_for(cast("Wakes", engine).wait_for_changes(cursor, 60), 5)
+            assert (await _told(engine, cursor))[0] == [("s", 1)]
 
     asyncio.run(work())
 
@@ -233,20 +234,14 @@ def test_however_long_a_writer_takes_that_does_not_tell_it_is_looked_for_soon(
 
 def test_who_watches_sleeps_as_soon_as_all_writers_tell(url: str, passing_time: Callable[[float], None]) -> None:
     async def work() -> None:
-        engine, other = engine_for(url), engine_for(url)
-        await engine.open()
-        await other.open()
-        await engine.commit([created("s")])
-        cursor = await cast("Watches", engine).change_cursor()
-        passing_time(0)
-        for watcher in (engine, other):
-            waits = [await _longest_wait(watcher, cursor)]
-            while waits[-1] == BLINK and len(waits) < 500:  # the server may be at something of its own
-                waits.append(await _longest_wait(watcher, cursor))
-            assert waits == [*[BLINK] * (len(waits) - 1), 20]
-            assert len(waits) > 1
-        await other.close()
-        await engine.close()
+        async with _two_watchers(url) as (engine, other, cursor):
+            passing_time(0)
+            for watcher in (engine, other):
+                waits = [await _longest_wait(watcher, cursor)]
+                while waits[-1] == BLINK and len(waits) < 500:  # the server may be at something of its own
+                    waits.append(await _longest_wait(watcher, cursor))
+                assert waits == [*[BLINK] * (len(waits) - 1), 20]
+                assert len(waits) > 1
 
     asyncio.run(work())
 

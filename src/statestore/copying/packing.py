@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Final, cast
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -13,13 +13,13 @@ from statestore.engine import (
     Change,
     ChangeSession,
     Engine,
-    GroupCommits,
     Outcome,
     PreconditionFailed,
     PutDocument,
     Requires,
 )
 from statestore.errors import InvalidValue, NotSupported
+from statestore.store.singly import commit_each
 from statestore.stored import Version
 
 PACK_CHANGES: Final = 100
@@ -33,8 +33,7 @@ class Packer:
         self._target = target
         self._on_commit = on_commit
         self._spans = target.atomic_scope == "store"
-        self._grouping = cast("GroupCommits", target) if hasattr(target, "commit_group") else None
-        self._most = PACK_CHANGES if self._spans or self._grouping is not None else 1
+        self._most = PACK_CHANGES if self._spans or hasattr(target, "commit_group") else 1
         self._changes: list[Change] = []
         self._bytes = 0
 
@@ -65,13 +64,11 @@ class Packer:
         return outcome.version
 
     async def _commit_singly(self, changes: Sequence[Change]) -> None:
-        """Write changes that cannot share a batch, in one call where the target has one for that."""
-        if self._grouping is None or len(changes) == 1:
-            for change in changes:
-                await self._commit([change])
+        """Write changes that cannot share a batch. There are several only if the target takes them in one call."""
+        if len(changes) == 1:
+            await self._commit(changes)
             return
-        results = await self._grouping.commit_group([[change] for change in changes])
-        for change, result in zip(changes, results, strict=True):
+        for change, result in zip(changes, await commit_each(self._target, changes), strict=True):
             if isinstance(result, Exception):
                 with self._explaining([change]):
                     raise result

@@ -12,11 +12,13 @@ from statestore.stored import Cursor, DocumentInfo, Problem, SessionSummary
 PAGE: Final = 500
 
 
-async def session_pages(engine: Engine, *, after: str | None = None) -> AsyncIterator[list[SessionSummary]]:
-    """All sessions, by id, or those after one."""
+async def session_pages(
+    engine: Engine, *, user_id: str | None = None, after: str | None = None
+) -> AsyncIterator[list[SessionSummary]]:
+    """All sessions, or one user's, by id; or those after one."""
     while True:
         cursor = None if after is None else Cursor(0, after)
-        page = await engine.list_sessions(SessionQuery(order="id", after=cursor, limit=PAGE))
+        page = await engine.list_sessions(SessionQuery(user_id=user_id, order="id", after=cursor, limit=PAGE))
         if page:
             yield page
         if len(page) < PAGE:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import cast
-
-from msgspec.structs import replace
 
 from statestore.copying.walking import session_in_question, session_pages
 from statestore.engine import Engine, SessionQuery
@@ -28,13 +25,9 @@ class Source:
         stored = await self._engine.read_session(session_id, after=after, before=before, last=last)
         return None if stored is None or self._owner not in (None, stored.fields.user_id) else stored
 
-    async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
-        """As of `Engine.list_sessions`."""
-        return await self._engine.list_sessions(replace(query, user_id=self._owner))
-
     def pages(self) -> AsyncIterator[list[SessionSummary]]:
         """All of them, by id."""
-        return session_pages(cast("Engine", self))
+        return session_pages(self._engine, user_id=self._owner)
 
     async def unlisted(self) -> AsyncGenerator[tuple[str, CorruptData | InvalidName]]:
         """The sessions that no listing shows, because they cannot be read, and why.

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
+from statestore import UserStore
 from statestore.cli.asking import ask, can_ask
 from statestore.cli.failures import WRONG_USAGE, CommandFailed
 from statestore.cli.opening import writing
@@ -32,10 +33,8 @@ def erase(
     if not yes and (as_json or not can_ask()):
         raise CommandFailed("there is nobody to ask: add --yes to erase", WRONG_USAGE)
     with writing(ctx) as store:
-        theirs = store.for_user(user)
-        kept, thrown = theirs.count_sessions(), len(theirs.list_trash())
-        if (kept or thrown) and not yes:
-            ask(f"Erase {counted(kept, 'session')} of {on_one_line(user)}, and {thrown} in the trash, for good?")
+        if not yes:
+            _ask(store.for_user(user))
         gone = store.erase_user(user)
     if as_json:
         print_json({"user_id": user, "erased": gone})
@@ -43,3 +42,10 @@ def erase(
         print_line(f"erased {counted(gone, 'session')} of {on_one_line(user)}")
     if not gone:
         raise CommandFailed(f"there are no sessions of {on_one_line(user)}")
+
+
+def _ask(theirs: UserStore) -> None:
+    kept, thrown = theirs.count_sessions(), len(theirs.list_trash())
+    if kept or thrown:
+        user = on_one_line(theirs.user_id)
+        ask(f"Erase {counted(kept, 'session')} of {user}, and {thrown} in the trash, for good?")

@@ -28,7 +28,7 @@ SETTLED_NS: Final = 2_000_000_000
 class _Kept(NamedTuple):
     """Connections that have seen the file in this state and in no other."""
 
-    state: FileState | None
+    state: FileState
     pool: ConnectionPool
 
 
@@ -37,7 +37,7 @@ class RestingFile:
 
     def __init__(self, file: DatabaseFile) -> None:
         self._file = file
-        self._kept = _Kept(None, self._new_pool())
+        self._kept: _Kept | None = None
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> tuple[T] | None:
         """What is found; ``None`` if somebody is writing, and it need not make sense."""
@@ -58,18 +58,17 @@ class RestingFile:
 
     def close(self) -> None:
         """Close all connections; nobody may be using one."""
-        self._kept.pool.close()
+        if self._kept is not None:
+            self._kept.pool.close()
 
     def _connections_to(self, state: FileState) -> ConnectionPool:
         """Connections to the file in this state; what is not kept goes when it is given back."""
         kept = self._kept
-        if kept.state == state:
+        if kept is not None and kept.state == state:
             return kept.pool
-        pool = self._new_pool()
+        pool = ConnectionPool(partial(self._file.connect, at_rest=True), lambda: None)  # none of them has a lock
         if time.time_ns() - state.changed_ns > SETTLED_NS:
             self._kept = _Kept(state, pool)
-            kept.pool.retire()
+            if kept is not None:
+                kept.pool.retire()
         return pool
-
-    def _new_pool(self) -> ConnectionPool:
-        return ConnectionPool(partial(self._file.connect, at_rest=True), lambda: None)  # none of them has a lock

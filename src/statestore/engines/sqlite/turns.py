@@ -12,7 +12,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager
 from queue import SimpleQueue
 from struct import Struct
@@ -70,9 +70,7 @@ class Turnstile:
             self._queue = None
         fds = self._gate, self._turn
         self._gate = self._turn = -1  # first, for a fork in between
-        for fd in fds:
-            if fd >= 0:
-                os.close(fd)
+        _close(fds)
 
     def __del__(self) -> None:
         self.close()
@@ -81,7 +79,7 @@ class Turnstile:
         """In a child process: closing the parent's lock files does not unlock them."""
         self.mutex = threading.Lock()
         if self._queue is not None:
-            self._queue.close_inherited()
+            self._queue.close_files()
             self._queue = None
         self.close()
 
@@ -220,16 +218,11 @@ class _Queue:
         if threading.current_thread() is not self._thread:  # where a store that nobody closed may be collected, too
             self._thread.join(PARTING)
 
-    def close_inherited(self) -> None:
-        """In a child process, where the thread is not: close its lock files."""
-        self._close()
-
-    def _close(self) -> None:
+    def close_files(self) -> None:
+        """Close the lock files: by the thread at its end, or in a child process, where the thread is not."""
         fds = self._gate, self._turn
         self._gate = self._turn = -1  # first, for a fork in between
-        for fd in fds:
-            if fd >= 0:
-                os.close(fd)
+        _close(fds)
 
     def _stand_in_line(self) -> None:
         while (request := self._requests.get()) is not None:
@@ -241,7 +234,13 @@ class _Queue:
                     fcntl.flock(self._turn, fcntl.LOCK_UN)
                 else:
                     request.come()
-        self._close()
+        self.close_files()
+
+
+def _close(fds: Iterable[int]) -> None:
+    for fd in fds:
+        if fd >= 0:
+            os.close(fd)
 
 
 def _try(fd: int) -> bool:
