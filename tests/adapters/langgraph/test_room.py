@@ -230,6 +230,31 @@ def test_what_is_said_twice_without_an_id_is_in_the_session_twice(our_saver: Sta
     assert len(session.user_messages) == len(session.agent_responses) == 3
 
 
+def test_a_message_without_an_id_that_is_written_after_it_was_listed_is_in_the_session_once(
+    our_saver: StateStoreSaver,
+) -> None:
+    metadata: Any = {"source": "loop", "step": 1, "parents": {}}
+    asked, said = HumanMessage("Really?"), AIMessage("Yes.")
+    input: Any = empty_checkpoint() | {"channel_values": {"__start__": {"messages": [asked]}}}
+    begun = our_saver.put(thread(checkpoint_ns=""), input, metadata, {"__start__": 1})
+    heard = our_saver.put(begun, _checkpoint([asked], 2), metadata, {"messages": 2})
+    our_saver.put_writes(begun, [("messages", [asked])], "input")
+    our_saver.put(heard, _checkpoint([asked, said, said], 3), metadata, {"messages": 3})
+    our_saver.put_writes(heard, [("messages", [said])], "one")
+    our_saver.put_writes(heard, [("messages", [said])], "another")
+    our_saver._threads.clear()
+    found = [our_saver.get_tuple(config) for config in (begun, heard)]
+    writes = [sorted(one.pending_writes or [], key=repr) for one in found if one is not None]
+    assert writes == [
+        [("input", "messages", [asked])],
+        [("another", "messages", [said]), ("one", "messages", [said])],
+    ]
+    session = our_saver._access.call(lambda store: store.load_session("t"))
+    assert session is not None
+    assert [message.content for message in session.user_messages] == ["Really?"]
+    assert [response.content for response in session.agent_responses] == ["Yes.", "Yes."]
+
+
 @pytest.mark.parametrize("id", ["=AAAAAAAAAAAAAAAAAAAAAA", "==", "AAAAAAAA-0000-0000-0000-000000000000", "x" * 36, ""])
 def test_ids_of_any_form_come_back(our_saver: StateStoreSaver, id: str) -> None:
     config = thread(checkpoint_ns="")

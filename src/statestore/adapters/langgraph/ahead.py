@@ -66,6 +66,11 @@ class Ahead:
         if (expected := view.nameless.pop(seq, None)) is not None:
             self._steps += [partial(view.expect, seq, *expected), partial(view.names.pop, seq, None)]
 
+    def listed(self, seq: int, key: Key, message: BaseMessage) -> None:
+        """A message without an id will be part of a list, in a checkpoint that follows this one."""
+        self._steps.append(partial(self.view.listed.pop, seq, None))
+        self.view.note_listed(seq, key, message)
+
     def elements(self, seq: int, channel: str, elements: Elements) -> None:
         """A list will be stored."""
         self._steps.append(partial(self.view.lists.pop, (seq, channel), None))

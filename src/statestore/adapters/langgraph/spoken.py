@@ -41,6 +41,7 @@ class Spoken:
         self._messages: dict[int, BaseMessage] = {}
         self._by_id: dict[str, int] = {}
         self._nameless: dict[int, Key] = {}
+        self._listed: set[int] = set()
         self._used: set[int] = set()
         self.ids: dict[int, str] = {}
         """The ids that messages are given now, `short`, by the numbers of their records."""
@@ -62,15 +63,17 @@ class Spoken:
         message = twin(message)
         seq = self.number_of(message) or self._expected(message, self._written_to)
         if seq is None:
-            return self._added(message)
-        if not message.id:
+            seq = self._added(message)
+        elif not message.id:
             self._used.add(seq)
+        if not message.id:
+            self._listed.add(seq)
         return seq
 
     def written(self, message: BaseMessage, to: Key) -> int:
         """The number of a message that is written to a checkpoint, or is its input."""
         message = twin(message)  # the framework gives it an id meanwhile, in another thread
-        seq = self.number_of(message) or self._expected(message, to)
+        seq = self.number_of(message) or self._expected(message, to) or self._listed_already(message, to)
         if seq is None:
             seq = self._added(message)
             if not message.id:
@@ -90,6 +93,13 @@ class Spoken:
                 self._by_id[message.id] = -seq
                 return -seq
         return None
+
+    def _listed_already(self, message: BaseMessage, to: Key) -> int | None:
+        """The number of a message without an id that became part of the conversation before it was written."""
+        if message.id:
+            return None
+        listed = self._view.listed.items()
+        return next((seq for seq, (key, known) in listed if key == to and are_same(message, known)), None)
 
     def _added(self, message: BaseMessage) -> int:
         """Make a message part of the conversation; the number that it will have."""
@@ -117,6 +127,8 @@ class Spoken:
             ahead.message(seq, message)
         for seq, key in self._nameless.items():
             ahead.nameless(seq, key, self._messages[seq])
+        for seq in self._listed:
+            ahead.listed(seq, self._written_to, self.held(seq))
 
 
 def is_kept_as_it_is(item: Any) -> bool:

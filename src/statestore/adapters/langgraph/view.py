@@ -71,6 +71,10 @@ class View(Noted):
         """Everything from this number on is known."""
         self.nameless: OrderedDict[int, tuple[Key, BaseMessage]] = OrderedDict()
         """Messages that were written to a checkpoint without an id, and are not part of a list yet."""
+        self.listed: OrderedDict[int, tuple[Key, BaseMessage]] = OrderedDict()
+        """Messages without an id that are part of a list, by the checkpoint which that list's follows: the framework
+        writes in many threads, so that they may be written to it only now.
+        """
         self._messages: dict[int, BaseMessage] = {}
         self.number_of: dict[str, int] = {}
         """Which record holds the message with an id; below 0 if it was given the id later."""
@@ -107,9 +111,11 @@ class View(Noted):
 
     def expect(self, seq: int, key: Key, message: BaseMessage) -> None:
         """A message was written to a checkpoint without an id: the next one will hold it, perhaps with an id."""
-        self.nameless[seq] = key, message
-        if len(self.nameless) > _NAMELESS:
-            self.nameless.popitem(last=False)
+        _keep_in(self.nameless, seq, (key, message))
+
+    def note_listed(self, seq: int, key: Key, message: BaseMessage) -> None:
+        """A message without an id is part of a list, in a checkpoint that follows this one."""
+        _keep_in(self.listed, seq, (key, message))
 
     def held(self, seq: int) -> BaseMessage:
         """The message in a record, for comparing. It is never handed out; made from what was read when it is needed."""
@@ -157,3 +163,10 @@ class View(Noted):
         if message.id:
             self.number_of[message.id] = seq
         return message
+
+
+def _keep_in(pool: OrderedDict[int, tuple[Key, BaseMessage]], seq: int, item: tuple[Key, BaseMessage]) -> None:
+    """Keep a message for a while."""
+    pool[seq] = item
+    if len(pool) > _NAMELESS:
+        pool.popitem(last=False)
