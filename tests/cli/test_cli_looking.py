@@ -50,6 +50,13 @@ def test_ls_selects_by_user_project_and_age(here: Path) -> None:
         assert refused(here, 1, "ls", "--user", nobody) == "statestore: there are no sessions like that\n"
 
 
+def test_what_finds_no_sessions_at_all_names_the_store(here: Path) -> None:
+    (here / "elsewhere").mkdir()
+    for asked in ("ls", "stats"):
+        complaint = refused(here, 1, "--store", "elsewhere", asked)
+        assert complaint == f"statestore: there are no sessions in file:{here / 'elsewhere'}\n"
+
+
 def test_ls_top_level_leaves_out_what_has_a_parent(here: Path) -> None:
     run(here, "fork", "trip", "--id", "trip-again")
     found = [session["id"] for session in json_lines(here, "ls", "--all", "--top-level")]

@@ -39,6 +39,11 @@ class CommandFailed(Exception):
         self.choices = tuple(choices)
 
 
+def no_sessions(url: str, *, is_narrowed: bool) -> CommandFailed:
+    """Ends a command that found no sessions: in the whole store, or like those that it was asked for."""
+    return CommandFailed("there are no sessions" + (" like that" if is_narrowed else f" in {url}"))
+
+
 def code_of(error: BaseException) -> int:
     """The exit code for an error."""
     if isinstance(error, CommandFailed):

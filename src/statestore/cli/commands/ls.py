@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from statestore import SessionSummary
-from statestore.cli.failures import CommandFailed
+from statestore.cli.failures import no_sessions
 from statestore.cli.moments import age_of, moment_before_now
 from statestore.cli.naming import shown_ids
 from statestore.cli.opening import reading
@@ -62,7 +62,7 @@ def ls(
             print_line(styled("… and older ones: --all, or --limit N", "dim"))
     if not shown:
         is_narrowed = (user, project, since, top_level) != (None, None, None, False)
-        raise CommandFailed("there are no sessions" + (" like that" if is_narrowed else ""))
+        raise no_sessions(store.url, is_narrowed=is_narrowed)
 
 
 def _print_sessions(summaries: list[SessionSummary]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from statestore import SessionSummary
-from statestore.cli.failures import CommandFailed
+from statestore.cli.failures import no_sessions
 from statestore.cli.moments import age_of
 from statestore.cli.naming import shown_ids
 from statestore.cli.opening import reading
@@ -53,7 +53,7 @@ def stats(
     with reading(ctx) as store:
         totals = totals_of(all_sessions(store, user_id=user, project_id=project), top)
     if not totals.total.sessions:
-        raise CommandFailed("there are no sessions" + ("" if user is None and project is None else " like that"))
+        raise no_sessions(store.url, is_narrowed=(user, project) != (None, None))
     if as_json:
         print_json(totals)
         return
