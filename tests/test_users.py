@@ -193,6 +193,7 @@ def test_a_users_store_has_no_documents_and_no_way_to_the_rest(users_store: type
         "batch",
         "erase_user",
         "backup",
+        "compact",
         "for_user",
         "close",
         "open",

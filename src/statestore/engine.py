@@ -353,6 +353,17 @@ class BacksUp(Protocol):
         ...
 
 
+class Compacts(Protocol):
+    """Gives back the room that is free since something was deleted."""
+
+    async def compact(self) -> int:
+        """Store everything anew, with nothing left of what was deleted; how many bytes less that takes.
+
+        Others go on reading; who writes waits until it is done.
+        """
+        ...
+
+
 class Repairs(Protocol):
     """Puts right by itself what `Engine.check` finds, as far as that loses nothing."""
 

@@ -68,6 +68,7 @@ def test_the_page_tells_the_fields_of_every_command_but_the_demo() -> None:
         ("import", "one.jsonl"),
         ("copy", "state.db", "file:other"),
         ("backup", "other.db"),
+        ("compact",),
     ],
     ids=" ".join,
 )

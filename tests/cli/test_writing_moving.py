@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -201,6 +202,19 @@ def test_a_backup_is_a_store_of_its_own_and_replaces_nothing(here: Path) -> None
     lines_of(here, "copy", "state.db", "file:dir")
     assert "statestore copy" in refused(here, 3, "--store", "file:dir", "backup", "c.db")
     assert json.loads(lines_of(here, "backup", "d.db", "--json")[0])["file"] == "d.db"
+
+
+def test_compact_gives_back_the_room_of_what_was_deleted(here: Path) -> None:
+    with StateStore.open(here / "state.db", durability="relaxed") as store:
+        store.save_markdown("notes", "large", "x" * 1_100_000)
+        store.delete_category("notes")
+    size = (here / "state.db").stat().st_size
+    (told,) = lines_of(here, "compact")
+    assert re.fullmatch(r"1\.1 MB given back", told)
+    assert (here / "state.db").stat().st_size < size - 900_000
+    assert lines_of(here, "compact", "--json") == ['{"freed":0}']
+    lines_of(here, "copy", "state.db", "file:dir")
+    assert "does not offer compact: sqlite: does" in refused(here, 3, "--store", "file:dir", "compact")
 
 
 def test_ctrl_c_during_a_copy_ends_it_and_running_it_again_finishes_it(here: Path) -> None:

@@ -161,6 +161,7 @@ def test_commands_that_write_make_no_store_where_there_is_nothing_to_write_to(tm
         ("trash",),
         ("export",),
         ("backup", "b.db"),
+        ("compact",),
         ("fork", "a"),
         ("rewind", "a", "--to", "1"),
     ):

@@ -234,6 +234,7 @@ OFFERED = {
     "group": "test_each_batch_of_a_group_has_its_result",
     "several": "test_sessions_that_are_read_together_are_as_they_are_alone",
     "backup": "test_a_backup_holds_everything",
+    "compact": "test_what_is_compacted_is_the_same_as_before",
     "wake": "test_a_change_wakes_who_waits_for_it",
     "repair": "test_a_repair_changes_nothing_that_is_sound",
 }

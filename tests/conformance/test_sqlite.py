@@ -9,4 +9,4 @@ class TestSqliteEngine(EngineContract):
     """Every promise."""
 
     url = "sqlite:{place}.db"
-    offers = frozenset({"search", "watch", "group", "backup"})
+    offers = frozenset({"search", "watch", "group", "backup", "compact"})

@@ -178,7 +178,10 @@ CHANGES: dict[str, Deed] = {
     "save_session after another task's": Deed(_save_after_another),
     "watch": Deed(_watch, once=True),
 }
-BACKUPS: dict[str, Deed] = {"backup": Deed(lambda c: c.store.backup(c.backup), once=True)}
+OF_DATABASES: dict[str, Deed] = {
+    "backup": Deed(lambda c: c.store.backup(c.backup), once=True),
+    "compact": Deed(lambda c: c.store.compact()),
+}
 """Where the engine offers it."""
 ENDS = ("close",)
 """What a store does once; see the tests of opening and closing."""
@@ -192,5 +195,5 @@ def deeds_of(engine: str) -> tuple[dict[str, Deed], dict[str, Deed]]:
     if engine == "memory":
         del looks["change_cursor"], changes["watch"]
     if engine == "sqlite":
-        changes |= BACKUPS
+        changes |= OF_DATABASES
     return looks, changes

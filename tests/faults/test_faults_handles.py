@@ -90,6 +90,7 @@ DEEDS: dict[str, Callable[[StateStore, Path], object]] = {
     "check": lambda store, _: store.check(),
     "throw away": lambda store, _: store.delete_session("two", trash_hours=1),
     "backup": lambda store, directory: store.backup(directory / "backup.db"),
+    "compact": lambda store, _: store.compact(),
     "copy": lambda store, directory: copy_store(store, directory / "copy"),
 }
 

@@ -1,4 +1,4 @@
-"""Ways to let one user reach another's sessions, or to let a password slip."""
+"""Ways to let one user reach another's sessions, to let a password slip, or to keep what should be gone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ WATCHES = "security/test_for_user.py::test_a_watch_tells_nothing_of_another_user
 OPENING = "security/test_secrets.py::test_no_error_of_a_store_that_cannot_be_opened_tells_a_password"
 SHOWING = "security/test_secrets.py::test_nothing_that_an_engine_shows_of_itself_tells_a_password"
 USING = "security/test_secrets.py::test_a_store_in_use_tells_no_password"
+COMPACTING = "sqlite/test_sqlite_compacting.py::test_nothing_of_an_erased_user_is_left_in_any_file"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -109,5 +110,26 @@ MUTANTS: tuple[Mutant, ...] = (
         'return f"Address({self.url!r})"',
         'return f"Address({self.url!r}, {self.password!r})"',
         SHOWING,
+    ),
+    Mutant(
+        "a compacted store still has the words of what was deleted",
+        "engines/sqlite/compacting.py",
+        """        connection.execute("INSERT INTO words (words) VALUES ('optimize')")\n""",
+        "",
+        COMPACTING,
+    ),
+    Mutant(
+        "a compacted store still has what was deleted in the gaps of its pages",
+        "engines/sqlite/compacting.py",
+        """        connection.execute("VACUUM")\n""",
+        "",
+        COMPACTING,
+    ),
+    Mutant(
+        "the log of a compacted store still has what was deleted",
+        "engines/sqlite/compacting.py",
+        "if upkeep.is_log_cut(connection):",
+        "if True:",
+        COMPACTING,
     ),
 )

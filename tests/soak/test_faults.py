@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from faults.deeds import BACKUPS, CHANGES, ENDS, LOOKS
+from faults.deeds import CHANGES, ENDS, LOOKS, OF_DATABASES
 from soak.faults import PROOF
 from soak.proof import shortly
 from statestore import AsyncStateStore
@@ -14,7 +14,7 @@ from statestore import AsyncStateStore
 
 def test_every_method_that_can_be_cancelled_is_tried() -> None:
     methods = {name for name, member in inspect.getmembers(AsyncStateStore) if inspect.iscoroutinefunction(member)}
-    tried = {*LOOKS, *CHANGES, *BACKUPS, *ENDS}
+    tried = {*LOOKS, *CHANGES, *OF_DATABASES, *ENDS}
     assert {name for name in methods if not name.startswith("_")} <= tried
 
 

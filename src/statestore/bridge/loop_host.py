@@ -20,7 +20,7 @@ from statestore.session import Session
 T = TypeVar("T")
 
 WORKERS: Final = 8
-LONG_CALLS: Final = frozenset(("search_sessions", "update_search_index", "check", "repair", "backup"))
+LONG_CALLS: Final = frozenset(("search_sessions", "update_search_index", "check", "repair", "backup", "compact"))
 """What may take as long as there is much stored. It has threads of its own, so that others need not wait for it."""
 LONG_WORKERS: Final = 4
 

@@ -48,6 +48,7 @@ SECTIONS: Final[dict[str, dict[str, Entry]]] = {
         "import": Entry("import_", "what was exported"),
         "copy": Entry("copy", "from any engine to any", uses_store=False),
         "backup": Entry("backup", "a verified copy, while in use"),
+        "compact": Entry("compact", "give room back"),
         "repair": Entry("repair", "move damage aside"),
     },
 }

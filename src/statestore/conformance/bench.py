@@ -196,6 +196,7 @@ class Bench:
                 lambda: _first(store.for_user("u").watch("s", after="x")),
             ],
             "backup": [lambda: store.backup(copy)],
+            "compact": [store.compact],
             "repair": [lambda: store.check(repair=True)],
             "group": [],
             "several": [],

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from statestore.engine import Engine, SearchQuery
 from statestore.terms import Term
 
-Capability = Literal["search", "watch", "wake", "group", "several", "backup", "repair"]
+Capability = Literal["search", "watch", "wake", "group", "several", "backup", "compact", "repair"]
 
 OPTIONAL_CALLS: Final[dict[Capability, dict[str, tuple[tuple[Any, ...], dict[str, Any]]]]] = {
     "search": {"search_sessions": ((SearchQuery((Term(("word",)),)),), {}), "update_search_index": ((), {})},
@@ -20,6 +20,7 @@ OPTIONAL_CALLS: Final[dict[Capability, dict[str, tuple[tuple[Any, ...], dict[str
     "group": {"commit_group": (([],), {})},
     "several": {"read_sessions": (([],), {}), "get_documents": (("notes", []), {})},
     "backup": {"backup": (("path",), {})},
+    "compact": {"compact": ((), {})},
 }
 """The methods of each capability, with arguments that they must take."""
 

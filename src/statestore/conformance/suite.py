@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from statestore.conformance.atomicity import AtomicityCases
 from statestore.conformance.backups import BackupCases
+from statestore.conformance.compacting import CompactingCases
 from statestore.conformance.copies import CopyCases
 from statestore.conformance.discarding import TrashCases
 from statestore.conformance.documents import DocumentCases
@@ -34,6 +35,7 @@ from statestore.conformance.watching import WatchCases
 class EngineContract(  # pytest runs the last one first
     MachineCases,
     BackupCases,
+    CompactingCases,
     RepairCases,
     GroupCases,
     SeveralCases,

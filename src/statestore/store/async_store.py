@@ -20,7 +20,7 @@ from statestore.opening import Durability, engine_for
 from statestore.pruning import PruneThrottle, UserThrottles
 from statestore.session import Session, ledger_of
 from statestore.store.batch import AsyncBatchBlock, Collected, Drafted
-from statestore.store.capabilities import backing_up, repairing
+from statestore.store.capabilities import backing_up, compacting, repairing
 from statestore.store.documents import AsyncDocuments
 from statestore.store.erasing import Erasure
 from statestore.store.failures import explained
@@ -145,6 +145,13 @@ class AsyncStateStore(AsyncSessions, AsyncDocuments):
     async def backup(self, to: str | os.PathLike[str]) -> None:
         """Copy the store to a new file while it is in use; the copy is of one moment, and was read back and checked."""
         await backing_up(self._engine).backup(os.fspath(to))
+
+    async def compact(self) -> int:
+        """Store everything anew, with nothing left of what was deleted; how many bytes less that takes.
+
+        Others go on reading; who writes waits until it is done. It needs room for a second copy, for a while.
+        """
+        return await compacting(self._engine).compact()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.url}>"

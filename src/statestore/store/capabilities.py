@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from statestore.engine import BacksUp, Engine, Repairs, Searches, Watches
+from statestore.engine import BacksUp, Compacts, Engine, Repairs, Searches, Watches
 from statestore.errors import NotSupported
 
 
@@ -24,6 +24,12 @@ def backing_up(engine: Engine) -> BacksUp:
     """The engine, if it can make a copy of itself; `NotSupported` otherwise."""
     _check(engine, "backup", "backup", "sqlite: does, and copy_store copies any store")
     return cast("BacksUp", engine)
+
+
+def compacting(engine: Engine) -> Compacts:
+    """The engine, if it can give room back; `NotSupported` otherwise."""
+    _check(engine, "compact", "compact", "sqlite: does, and servers have a way of their own")
+    return cast("Compacts", engine)
 
 
 def repairing(engine: Engine) -> Repairs:

@@ -265,6 +265,9 @@ class StateStore(Sessions):
     def backup(self, to: str | os.PathLike[str]) -> None:
         return step(self._store.backup(to))
 
+    def compact(self) -> int:
+        return step(self._store.compact())
+
     def save_markdown(self, category: str, name: str, content: str, *, if_version: str | None = None) -> str:
         return step(self._store.save_markdown(category, name, content, if_version=if_version))
 

@@ -184,6 +184,10 @@ class DatabaseFile:
         status = os.stat(self.path)
         return FileState(status.st_size, status.st_ctime_ns, status.st_ino)
 
+    def size(self) -> int:
+        """How much room the file and its log take."""
+        return os.stat(self.path).st_size + self.log_size()
+
     def log_size(self) -> int:
         """How large the write-ahead log is, 0 if there is none."""
         try:

@@ -25,6 +25,7 @@ from statestore.engines.options import CHANGES_KEPT, check_changes_kept, check_w
 from statestore.engines.sqlite import listing, reading
 from statestore.engines.sqlite.backing_up import back_up
 from statestore.engines.sqlite.checking import check_everything
+from statestore.engines.sqlite.compacting import compact
 from statestore.engines.sqlite.connecting import DatabaseFile, Journal
 from statestore.engines.sqlite.failures import explained
 from statestore.engines.sqlite.finding import search_only, search_up_to
@@ -232,6 +233,14 @@ class SqliteEngine:
         self, after: str, *, session_id: str | None = None, user_id: str | None = None, limit: int = 500
     ) -> ChangePage:
         return self._read(lambda connection: read_changes(connection, after, session_id, user_id, limit))
+
+    # -- caring ----------------------------------------------------------------------------------------------
+
+    async def compact(self) -> int:
+        await self.update_search_index()
+        with self._usage, explained(self._path, self._file.timeout):
+            self._file.check_is_there()
+            return compact(self._file, self._turns, self._pool, self._upkeep)
 
     async def backup(self, to: str) -> None:
         with self._usage, explained(self._path, self._file.timeout):

@@ -94,6 +94,13 @@ class Upkeep:
         """
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         if self._file.log_size() > 2 * LARGE:
-            connection.execute(f"PRAGMA busy_timeout={PATIENCE_WITH_READERS_MS}")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.is_log_cut(connection)
+
+    def is_log_cut(self, connection: sqlite3.Connection) -> bool:
+        """Write the log back and cut it, if readers let go of it in a moment; whether they did."""
+        connection.execute(f"PRAGMA busy_timeout={PATIENCE_WITH_READERS_MS}")
+        try:
+            is_in_use, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
             connection.execute(f"PRAGMA busy_timeout={int(self._file.timeout * 1000)}")
+        return not is_in_use

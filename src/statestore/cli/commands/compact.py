@@ -1,0 +1,29 @@
+"""``statestore compact``: give back the room of what was deleted."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import typer
+
+from statestore.cli.opening import writing
+from statestore.cli.parameters import Json
+from statestore.cli.printing import print_json, print_line, size_text
+
+EXAMPLES: Final = (
+    "statestore compact",
+    "statestore erase alice --yes && statestore compact",
+)
+
+
+def compact(ctx: typer.Context, as_json: Json = False) -> None:
+    """Write an SQLite store anew, with nothing left of what was deleted, and give the room back.
+
+    Others go on reading; who writes waits until it is done. It needs room for a second copy, for a while.
+    """
+    with writing(ctx) as store:
+        freed = store.compact()
+    if as_json:
+        print_json({"freed": freed})
+    else:
+        print_line(f"{size_text(freed)} given back")
