@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import environment, lines_of, refused, run
+from program import Done, environment, lines_of, refused, run, run_process
 
 from statestore import StateStore
 from statestore.cli.command_table import COMMANDS
@@ -78,14 +78,18 @@ def test_the_shell_completes_commands(tmp_path: Path) -> None:
     done = run(tmp_path, _STATESTORE_COMPLETE="complete_bash", COMP_WORDS="statestore s", COMP_CWORD="1")
     assert done.returncode == 0, done.stderr
     assert {"show", "search", "stats", "say"} == set(done.stdout.split())
-    assert "complete" in run(tmp_path, "--show-completion", SHELL="/bin/bash").stdout
+    done = _called_from_bash(tmp_path, "--show-completion")
+    assert done.returncode == 0, done.stderr
+    assert "complete" in done.stdout
+
+
+def _called_from_bash(place: Path, option: str) -> Done:
+    program = f"{shlex.quote(sys.executable)} -m statestore {option}; exit $?"
+    return run_process(place, ["bash", "-c", program], HOME=str(place))
 
 
 def test_completion_installs_for_the_shell_it_is_called_from(tmp_path: Path) -> None:
-    program = f"{shlex.quote(sys.executable)} -m statestore --install-completion; exit $?"
-    done = subprocess.run(
-        ["bash", "-c", program], env=environment(HOME=str(tmp_path)), capture_output=True, encoding="utf-8", check=False
-    )
+    done = _called_from_bash(tmp_path, "--install-completion")
     assert done.returncode == 0, done.stderr
     assert "bash completion installed" in done.stdout
     assert "statestore" in (tmp_path / ".bashrc").read_text()

@@ -128,7 +128,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the log of a compacted store still has what was deleted",
         "engines/sqlite/compacting.py",
-        "if upkeep.is_log_cut(connection):",
+        "if upkeep.cut_log(connection):",
         "if True:",
         COMPACTING,
     ),

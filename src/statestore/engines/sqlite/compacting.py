@@ -26,7 +26,7 @@ def compact(file: DatabaseFile, turns: Turnstile, pool: ConnectionPool, upkeep: 
         connection.execute("VACUUM")
     for _ in range(ATTEMPTS):
         with turns.turn(), pool.connection() as connection:
-            if upkeep.is_log_cut(connection):
+            if upkeep.cut_log(connection):
                 return max(before - file.size(), 0)
     raise StoreUnavailable(
         f"{file.path} was compacted, but somebody has been reading from its log all the time, and what was deleted is "

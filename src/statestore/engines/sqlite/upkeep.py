@@ -94,9 +94,9 @@ class Upkeep:
         """
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         if self._file.log_size() > 2 * LARGE:
-            self.is_log_cut(connection)
+            self.cut_log(connection)
 
-    def is_log_cut(self, connection: sqlite3.Connection) -> bool:
+    def cut_log(self, connection: sqlite3.Connection) -> bool:
         """Write the log back and cut it, if readers let go of it in a moment; whether they did."""
         connection.execute(f"PRAGMA busy_timeout={PATIENCE_WITH_READERS_MS}")
         try:
