@@ -43,7 +43,10 @@ class Backend:
         return session.id
 
     async def say(self, user: str, chat: str, text: str, *, request: str) -> str:
-        """Store what was said and what the agent answers. A request that is repeated gets the first answer again."""
+        """Store what was said and what the agent answers. A request that is repeated gets the first answer again.
+
+        (The agent is asked again, too. If that is dear, look first whether an answer follows the question.)
+        """
         store = self._store.for_user(user)
         await store.append(chat, UserMessage(text), keys=[request])
         [seq] = await store.append(chat, AgentResponse(await answer_to(text)), keys=[f"{request}: answer"])
@@ -60,7 +63,10 @@ class Backend:
         return await self._store.for_user(user).timeline_as(chat, dict[str, Any], before=before, limit=PAGE)
 
     async def stream(self, user: str, chat: str, after: str | None = None) -> AsyncGenerator[str]:
-        """What is said, as it is said, as server-sent events; a browser that reconnects sends the last id it got."""
+        """What is said, as it is said, as server-sent events; a browser that reconnects sends the last id it got.
+
+        (A cursor counts the changes of the whole store: map it to an id of your own if users must not know.)
+        """
         async with aclosing(self._store.for_user(user).watch(chat, after=after)) as notices:
             async for notice in notices:
                 if isinstance(notice.record, UserMessage | AgentResponse):

@@ -645,6 +645,8 @@ def test_a_key_is_stored_once(store: StateStore, other: StateStore) -> None:
     assert other.append("s", UserMessage("a again"), UserMessage("b"), keys=["k1", None]) == [1, 3]
     assert other.append("s", Event("e"), keys=["k2"]) == [2]
     assert store.append("s", Event("x"), Event("y"), keys=["k3", "k3"]) == [4, 4]
+    with pytest.raises(InvalidValue, match="'k4' is given to two records"):
+        store.append("s", UserMessage("q"), AgentResponse("a"), keys=["k4", "k4"])
     assert told(store) == ["a", "A", "b", "x"]
 
 

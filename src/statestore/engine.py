@@ -357,7 +357,7 @@ class Compacts(Protocol):
     """Gives back the room that is free since something was deleted."""
 
     async def compact(self) -> int:
-        """Store everything anew, with nothing left of what was deleted; how many bytes less that takes.
+        """Store everything anew, with nothing left of what was said in deleted sessions; how many bytes less it takes.
 
         Others go on reading; who writes waits until it is done.
         """

@@ -173,6 +173,13 @@ def test_tail_follows_what_another_process_adds(here: Path, which: tuple[str, ..
             assert json.loads(follower.stdout.readline()) == {"session_id": "trip", "what": "rewound", "seq": 3}
             store.delete_session("trip")
             assert json.loads(follower.stdout.readline())["what"] == "deleted"
+            if not which:
+                again = Session("bob", "trip")
+                for number in range(4):
+                    again.add_user_message(f"anew {number}")
+                store.save_session(again)
+                said = [json.loads(follower.stdout.readline())["record"]["content"] for _ in range(4)]
+                assert said == ["anew 0", "anew 1", "anew 2", "anew 3"]
         impatience.cancel()
         follower.kill()
 

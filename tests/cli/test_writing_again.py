@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from program import lines_of, refused, run
+from program import Terminal, lines_of, refused, run, screen
 
 from statestore import Session, SessionConflict, StateStore
 
@@ -95,11 +95,32 @@ def test_a_conflict_of_ids_says_nothing_that_a_restore_cannot_do(twice: Path) ->
         assert store.restore_session("trip").user_id == "alice"
 
 
-def test_only_what_goes_forever_has_to_be_named_whole(twice: Path) -> None:
-    assert "did you mean\n  trip-again" in refused(twice, 1, "delete", "trip-a", "--forever")
-    assert len(lines_of(twice, "rewind", "trip-a", "--to", "0")) == 1
-    assert lines_of(twice, "delete", "trip-a")[0].startswith("deleted trip-again")
-    assert ids_in(twice) == {"trip"}
+CHANGING = (("say", "trip-a", "x"), ("delete", "trip-a"), ("export", "trip-a"), ("fork", "trip-a", "--id", "new"))
+FOR_GOOD = (("delete", "trip-a", "--forever"), ("rewind", "trip-a", "--to", "0"))
+
+
+@pytest.mark.parametrize("arguments", CHANGING + FOR_GOOD, ids=" ".join)
+def test_scripts_name_what_they_change_whole(twice: Path, arguments: tuple[str, ...]) -> None:
+    before = lines_of(twice, "export")
+    assert "no session 'trip-a': did you mean\n  trip-again" in refused(twice, 1, *arguments)
+    assert lines_of(twice, "export") == before
+
+
+@pytest.mark.parametrize("arguments", CHANGING, ids=" ".join)
+def test_on_a_terminal_an_id_may_be_cut_short_and_is_told(twice: Path, arguments: tuple[str, ...]) -> None:
+    before = lines_of(twice, "export", "trip")
+    assert "statestore: trip-a is short for trip-again (" in screen(twice, 100, *arguments)
+    assert "is short for" not in screen(twice, 100, "say", "trip-again" if arguments[0] != "delete" else "trip", "x")
+    if arguments[0] != "delete":
+        assert lines_of(twice, "export", "trip") == before
+
+
+@pytest.mark.parametrize("arguments", FOR_GOOD, ids=" ".join)
+def test_what_cannot_be_undone_is_named_whole_on_a_terminal_too(twice: Path, arguments: tuple[str, ...]) -> None:
+    before = lines_of(twice, "export")
+    terminal = Terminal(twice, 100, *arguments)
+    assert "no session 'trip-a'" in terminal.end()
+    assert lines_of(twice, "export") == before
 
 
 def test_a_document_is_removed_by_its_whole_name_only(twice: Path) -> None:

@@ -53,12 +53,14 @@ def test_sessions_are_chosen_by_name_user_project_and_age(here: Path) -> None:
         ends = (json.loads(line).get("end") for line in lines_of(here, "export", *arguments))
         return {end for end in ends if end is not None}
 
-    assert exported("tri", "tokyo") == {"trip", "tokyo-weather"}
+    assert exported("trip", "tokyo-weather") == {"trip", "tokyo-weather"}
     assert exported("--project", "holidays") == {"trip"}
     assert len(exported("--user", "carol")) == 2
     assert exported("--user", "bob", "--since", "36h") == {"tokyo-weather"}
     assert "not both" in refused(here, 2, "export", "trip", "--user", "bob")
-    assert "nothing was exported" in refused(here, 1, "export", "--user", "nobody", "-o", "a.html")
+    assert refused(here, 1, "export", "--user", "nobody", "-o", "a.html").endswith("nothing was exported\n")
+    lines_of(here, "delete", "trip")
+    assert "1 session in the trash" in refused(here, 1, "export", "--project", "holidays")
     assert "no session 'nobody'" in refused(here, 1, "export", "nobody", "-o", "a.html")
     assert not (here / "a.html").exists()
 
@@ -210,7 +212,7 @@ def test_compact_gives_back_the_room_of_what_was_deleted(here: Path) -> None:
         store.delete_category("notes")
     size = (here / "state.db").stat().st_size
     (told,) = lines_of(here, "compact")
-    assert re.fullmatch(r"1\.1 MB given back", told)
+    assert re.fullmatch(r"compacted: 1\.1 MB given back", told)
     assert (here / "state.db").stat().st_size < size - 900_000
     assert lines_of(here, "compact", "--json") == ['{"freed":0}']
     lines_of(here, "copy", "state.db", "file:dir")

@@ -20,7 +20,7 @@ def ids_in(place: Path) -> set[str]:
 def test_what_is_deleted_can_be_restored_with_all_that_it_had(here: Path) -> None:
     whole = lines_of(here, "export", "trip")
     before = ids_in(here)
-    assert lines_of(here, "delete", "tri", "tokyo")[0].startswith(
+    assert lines_of(here, "delete", "trip", "tokyo-weather")[0].startswith(
         "deleted trip: statestore restore trip brings it back"
     )
     assert ids_in(here) == before - {"trip", "tokyo-weather"}
@@ -37,7 +37,7 @@ def test_what_is_deleted_can_be_restored_with_all_that_it_had(here: Path) -> Non
 def test_nothing_is_deleted_if_one_of_the_ids_is_wrong(here: Path) -> None:
     before = ids_in(here)
     assert "no session 'nobody'" in refused(here, 1, "delete", "trip", "nobody")
-    assert "several sessions" in refused(here, 2, "delete", "trip", "0aaa")
+    assert "did you mean\n  0aaaaaaa-1000" in refused(here, 1, "delete", "trip", "0aaa")
     assert ids_in(here) == before
 
 

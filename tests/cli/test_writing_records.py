@@ -37,7 +37,7 @@ def said(place: Path, session_id: str = "trip") -> list[tuple[int | None, str, o
 def test_a_session_is_begun_in_a_store_that_is_made_and_spoken_to(tmp_path: Path) -> None:
     assert lines_of(tmp_path, "new", "trip", "--user", "alice", "--title", "A day", "--project", "p") == ["trip"]
     assert lines_of(tmp_path, "say", "trip", "Which ferry?") == ["1"]
-    assert lines_of(tmp_path, "event", "tri", "tool_call", '{"before": 12}') == ["2"]
+    assert lines_of(tmp_path, "event", "trip", "tool_call", '{"before": 12}') == ["2"]
     assert lines_of(tmp_path, "reply", "trip", "The 10:40.", "--phase", "done", "--seed", "s") == ["3"]
     assert said(tmp_path) == [(1, "user", "Which ferry?"), (2, "tool_call", {"before": 12}), (3, "agent", "The 10:40.")]
     with StateStore.open(tmp_path / "state.db", read_only=True) as store:
@@ -117,6 +117,17 @@ def test_documents_are_put_and_removed(here: Path) -> None:
     assert "notes/today.json\n  notes/today.md" in refused(here, 2, "rm", "notes/today")
     assert lines_of(here, "rm", "notes/today.md") == ["removed notes/today.md"]
     assert "there is no document" in refused(here, 1, "rm", "notes/today.md")
+
+
+def test_nothing_on_standard_input_does_not_empty_a_document(here: Path) -> None:
+    lines_of(here, "put", "notes/today.md", "# Now")
+    for name in ("notes/today.md", "notes/today.bin"):
+        code, printed, complaint = fed(here, b"", "put", name)
+        assert (code, printed) == (2, "")
+        assert "standard input is empty" in complaint
+    assert lines_of(here, "cat", "notes/today.md") == ["# Now"]
+    lines_of(here, "put", "notes/today.md", "")
+    assert lines_of(here, "cat", "notes/today.md") == []
 
 
 def test_a_document_is_written_over_only_at_the_version_that_was_named(here: Path) -> None:

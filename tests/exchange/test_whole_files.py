@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -36,6 +37,15 @@ def test_a_file_keeps_its_mode_and_a_link_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "a").read_bytes() == b"onetwo"
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
+
+
+def test_an_asynchronous_export_is_refused_and_told_what_to_do(tmp_path: Path) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"one"
+
+    with pytest.raises(InvalidValue, match="async for"):
+        write_whole(tmp_path / "a", cast("Iterator[bytes]", chunks()))
+    assert os.listdir(tmp_path) == []
 
 
 def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Final
 
 from statestore import SessionSummary, StateStore
-from statestore.cli.failures import NOT_FOUND, WRONG_USAGE, CommandFailed
+from statestore.cli.failures import NOT_FOUND, WRONG_USAGE, CommandFailed, complain
 from statestore.cli.printing import is_terminal
 from statestore.names import check_session_id
 from statestore.stored import Cursor
+from statestore.visible import on_one_line
 
 _SHOWN: Final = 10
 _LOOKED_AT: Final = 1000
@@ -38,6 +41,19 @@ def find_session(store: StateStore, typed: str) -> SessionSummary:
     raise _not_there(typed, _nearest(store, typed))
 
 
+def find_session_for_sure(store: StateStore, typed: str) -> SessionSummary:
+    """The same, for what writes or goes elsewhere: only on a terminal, where it is told, an id may be cut short.
+
+    The session that a script means may be gone, and its id the beginning of another.
+    """
+    if not sys.stderr.isatty():
+        return find_whole_session(store, typed)
+    found = find_session(store, typed)
+    if found.id != typed:
+        complain(f"{typed} is short for {found.id} ({found.user_id})")
+    return found
+
+
 def find_whole_session(store: StateStore, typed: str) -> SessionSummary:
     """The session with this very id: for what takes something away for good, and may be repeated.
 
@@ -47,6 +63,11 @@ def find_whole_session(store: StateStore, typed: str) -> SessionSummary:
     if candidates and candidates[0].id == typed:
         return candidates[0]
     raise _not_there(typed, candidates[:_SHOWN] or _nearest(store, typed))
+
+
+def in_a_command(session_id: str) -> str:
+    """An id as it is typed in a shell."""
+    return shlex.quote(on_one_line(session_id))
 
 
 def shown_ids(ids: Sequence[str]) -> list[str]:
@@ -111,7 +132,8 @@ def _not_there(typed: str, near: Sequence[SessionSummary]) -> CommandFailed:
 
 
 def _in_trash(session_id: str) -> CommandFailed:
-    return CommandFailed(f"session {session_id} is in the trash: statestore restore {session_id} gets it back")
+    way_back = f"statestore restore {in_a_command(session_id)}"
+    return CommandFailed(f"session {session_id} is in the trash: {way_back} gets it back")
 
 
 def _nearest(store: StateStore, typed: str) -> list[SessionSummary]:

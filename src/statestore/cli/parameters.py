@@ -8,6 +8,8 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SessionArgument = Annotated[str, typer.Argument(metavar="ID", help="A session's id, or its beginning.")]
+SureSession = Annotated[str, typer.Argument(metavar="ID", help="A session's id; on a terminal, or its beginning.")]
+WholeSession = Annotated[str, typer.Argument(metavar="ID", help="A session's whole id.")]
 User = Annotated[str | None, typer.Option("--user", metavar="USER", help="Only this user's.")]
 Project = Annotated[str | None, typer.Option("--project", metavar="ID", help="Only this project's.")]
 Since = Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Only newer ones: 2d, 12h, 2026-01-31.")]

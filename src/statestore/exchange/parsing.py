@@ -230,7 +230,7 @@ def _reason(error: Exception, text: bytes = b"") -> str:
     if isinstance(error, msgspec.ValidationError):
         return f"it is no export of statestore: {error}" if text else str(error)
     if isinstance(error, msgspec.DecodeError):
-        return f"it is not JSON: {error}"
+        return f"it is not JSON, and only jsonl and json exports can be imported: {error}"
     return str(error)
 
 

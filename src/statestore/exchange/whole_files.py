@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from statestore.engines.flushing import flush, flush_directory
-from statestore.errors import StoreUnavailable
+from statestore.errors import InvalidValue, StoreUnavailable
 
 _LINKS: Final = 40
 """How many links in a row are followed, as the system itself does."""
@@ -24,6 +24,11 @@ def write_whole(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> int:
     cannot be written.
     """
     given: str = os.fspath(path)
+    if not hasattr(chunks, "__iter__"):
+        raise InvalidValue(
+            f"write_whole takes chunks of bytes, not {type(chunks).__name__}: "
+            "of an asynchronous export, [chunk async for chunk in …]"
+        )
     try:
         fd = _opened_by_somebody(given)
         if fd is not None:

@@ -25,6 +25,8 @@ def appending(
         raise InvalidValue("keys is a list with one key for each record, not a text")
     if keys is not None and len(keys) != len(records):
         raise InvalidValue(f"{len(records)} records but {len(keys)} keys: give one for each, or None in its place")
+    if keys is not None:
+        _check_keys(records, keys)
     new = [
         new_record(_checked(record), None if key is None else check_label(key, "a key", may_be_empty=False))
         for record, key in zip(records, keys or [None] * len(records), strict=True)
@@ -41,6 +43,14 @@ def joined(changes: Sequence[ChangeSession]) -> ChangeSession:
     """Several that add records to one session, as one."""
     updated = reduce(later_of, [change.updated for change in changes])
     return replace(changes[0], updated=updated, append=tuple(record for change in changes for record in change.append))
+
+
+def _check_keys(records: Sequence[Record], keys: Sequence[str | None]) -> None:
+    """Refuse one key for a question and its answer: the answer would be taken for a repetition, and not be stored."""
+    kinds: dict[str, type[Record]] = {}
+    for record, key in zip(records, keys, strict=True):
+        if key is not None and kinds.setdefault(key, record.__class__) is not record.__class__:
+            raise InvalidValue(f"key {key!r} is given to two records: each needs its own, like {f'{key}: answer'!r}")
 
 
 def _checked(record: object) -> Record:

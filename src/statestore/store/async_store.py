@@ -147,9 +147,10 @@ class AsyncStateStore(AsyncSessions, AsyncDocuments):
         await backing_up(self._engine).backup(os.fspath(to))
 
     async def compact(self) -> int:
-        """Store everything anew, with nothing left of what was deleted; how many bytes less that takes.
+        """Store everything anew, with nothing left of what was said in deleted sessions; how many bytes less it takes.
 
-        Others go on reading; who writes waits until it is done. It needs room for a second copy, for a while.
+        Only their ids and owners stay, among the changes that are kept for watchers. Others go on reading; who writes
+        waits until it is done. It needs room for a second copy, for a while.
         """
         return await compacting(self._engine).compact()
 

@@ -17,13 +17,14 @@ EXAMPLES: Final = (
 
 
 def compact(ctx: typer.Context, as_json: Json = False) -> None:
-    """Write an SQLite store anew, with nothing left of what was deleted, and give the room back.
+    """Write an SQLite store anew, with nothing left of what was said in deleted sessions, and give the room back.
 
-    Others go on reading; who writes waits until it is done. It needs room for a second copy, for a while.
+    Others go on reading; who writes waits until it is done. It needs room for a second copy, for a while. Only ids and
+    owners of deleted sessions stay, among the changes that are kept for watchers.
     """
     with writing(ctx) as store:
         freed = store.compact()
     if as_json:
         print_json({"freed": freed})
     else:
-        print_line(f"{size_text(freed)} given back")
+        print_line(f"compacted: {size_text(freed)} given back")

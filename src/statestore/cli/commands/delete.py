@@ -8,7 +8,7 @@ import typer
 
 from statestore import CorruptData, StateStore
 from statestore.cli.failures import NOT_FOUND, UNUSABLE, CommandFailed
-from statestore.cli.naming import find_session, find_whole_session
+from statestore.cli.naming import find_session_for_sure, find_whole_session, in_a_command
 from statestore.cli.opening import writing
 from statestore.cli.parameters import Forever, Json
 from statestore.cli.printing import print_json, print_line
@@ -24,7 +24,8 @@ TRASH_HOURS: Final = 7 * 24
 def delete(
     ctx: typer.Context,
     sessions: Annotated[
-        list[str], typer.Argument(metavar="ID", help="Their ids, or how these begin; with --forever, whole ids.")
+        list[str],
+        typer.Argument(metavar="ID", help="Their ids. On a terminal, how these begin, too, but for --forever."),
     ],
     forever: Forever = False,
     as_json: Json = False,
@@ -48,7 +49,7 @@ def delete(
 def _found(store: StateStore, typed: str, *, is_forever: bool) -> str:
     """The id of the session that is meant; one that cannot be read is meant only by its whole id, and forever."""
     try:
-        return (find_whole_session if is_forever else find_session)(store, typed).id
+        return (find_whole_session if is_forever else find_session_for_sure)(store, typed).id
     except CorruptData as damage:
         if is_forever:
             return typed
@@ -72,5 +73,5 @@ def _tell(session_id: str, *, is_forever: bool, as_json: bool) -> None:
     if as_json:
         print_json({"session_id": session_id, "deleted": True, "restorable": not is_forever})
         return
-    way_back = "" if is_forever else f": statestore restore {on_one_line(session_id)} brings it back, for 7 days"
+    way_back = "" if is_forever else f": statestore restore {in_a_command(session_id)} brings it back, for 7 days"
     print_line(f"deleted {on_one_line(session_id)}{way_back}")

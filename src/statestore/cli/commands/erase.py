@@ -26,9 +26,10 @@ def erase(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Remove all sessions of a user for good, those in the trash and their words in the search index included.
+    """Remove all sessions of a user for good, those in the trash included.
 
-    Documents have no user, and stay.
+    Documents have no user, and stay. In an SQLite file, some of the bytes stay until statestore compact; backups and
+    copies are stores of their own.
     """
     if not yes and (as_json or not can_ask()):
         raise CommandFailed("there is nobody to ask: add --yes to erase", WRONG_USAGE)
@@ -39,13 +40,16 @@ def erase(
     if as_json:
         print_json({"user_id": user, "erased": gone})
     elif gone:
-        print_line(f"erased {counted(gone, 'session')} of {on_one_line(user)}")
+        print_line(f"erased {counted(gone, 'session')} of {_named(user)}")
     if not gone:
-        raise CommandFailed(f"there are no sessions of {on_one_line(user)}")
+        raise CommandFailed(f"there are no sessions of {_named(user)}")
+
+
+def _named(user: str) -> str:
+    return on_one_line(user) or "''"
 
 
 def _ask(theirs: UserStore) -> None:
     kept, thrown = theirs.count_sessions(), len(theirs.list_trash())
     if kept or thrown:
-        user = on_one_line(theirs.user_id)
-        ask(f"Erase {counted(kept, 'session')} of {user}, and {thrown} in the trash, for good?")
+        ask(f"Erase {counted(kept, 'session')} of {_named(theirs.user_id)}, and {thrown} in the trash, for good?")

@@ -11,7 +11,7 @@ from statestore import Event
 from statestore.cli.commands.say import add_record, text_given
 from statestore.cli.failures import WRONG_USAGE, CommandFailed
 from statestore.cli.json_given import json_given
-from statestore.cli.parameters import Json, Key, SessionArgument
+from statestore.cli.parameters import Json, Key, SureSession
 
 EXAMPLES: Final = (
     """statestore event trip tool_call '{"name": "timetable", "before": "12:00"}'""",
@@ -21,7 +21,7 @@ EXAMPLES: Final = (
 
 def event(
     ctx: typer.Context,
-    session: SessionArgument,
+    session: SureSession,
     kind: Annotated[str, typer.Argument(metavar="KIND", help="What it is: tool_call, thought, …")],
     data: Annotated[str | None, typer.Argument(metavar="JSON", help="Else, or with -, standard input.")] = None,
     key: Key = None,

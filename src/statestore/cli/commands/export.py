@@ -12,7 +12,7 @@ import typer
 from statestore import CorruptData, InvalidName, SessionNotFound, StateStore
 from statestore.cli.failures import NOT_FOUND, WRONG_USAGE, CommandFailed, complain
 from statestore.cli.moments import moment_before_now
-from statestore.cli.naming import find_session
+from statestore.cli.naming import find_session_for_sure
 from statestore.cli.opening import reading
 from statestore.cli.parameters import Json, Project, Since, User
 from statestore.cli.printing import counted, print_json, print_line, size_text
@@ -66,7 +66,7 @@ def export(
             check_is_elsewhere(output, store.url)
         ids, count = _chosen(store, sessions or [], user, project, since)
         if not count:
-            raise CommandFailed("there are no such sessions: nothing was exported", NOT_FOUND)
+            raise CommandFailed(f"there are no such sessions: nothing was exported{_trash_of(store, user)}", NOT_FOUND)
         if ids is not None and len(ids) < count:
             for session_id, error in unlisted_sessions(store):  # nobody can tell whose they are
                 leave_out(session_id, error)
@@ -80,6 +80,15 @@ def export(
             _tell(output, chosen, len(done), size, as_json=as_json)
     if left_out:
         raise typer.Exit(NOT_FOUND)
+
+
+def _trash_of(store: StateStore, user: str | None) -> str:
+    thrown = len((store if user is None else store.for_user(user)).list_trash())
+    return (
+        f"; {counted(thrown, 'session')} in the trash: statestore trash lists what statestore restore gets back"
+        if thrown
+        else ""
+    )
 
 
 def _format(form: str | None, output: str | None, *, as_json: bool) -> Format:
@@ -102,7 +111,7 @@ def _chosen(
     if typed and is_narrowed:
         raise CommandFailed("name sessions, or choose them with --user, --project and --since: not both", WRONG_USAGE)
     if typed:
-        ids = list(dict.fromkeys(find_session(store, each).id for each in typed))
+        ids = list(dict.fromkeys(find_session_for_sure(store, each).id for each in typed))
         return ids, len(ids)
     moment = None if since is None else moment_before_now(since)
     count = store.count_sessions(user_id=user, project_id=project, updated_since=moment)

@@ -6,9 +6,9 @@ from typing import Annotated, Final
 
 import typer
 
-from statestore.cli.naming import find_session
+from statestore.cli.naming import find_session_for_sure
 from statestore.cli.opening import writing
-from statestore.cli.parameters import Json, SessionArgument
+from statestore.cli.parameters import Json, SureSession
 from statestore.cli.printing import print_json, print_line
 from statestore.visible import on_one_line
 
@@ -20,7 +20,7 @@ EXAMPLES: Final = (
 
 def fork(
     ctx: typer.Context,
-    session: SessionArgument,
+    session: SureSession,
     at: Annotated[int | None, typer.Option("--at", metavar="SEQ", min=0, help="The last record that it has.")] = None,
     new_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Its id; else, a random one.")] = None,
     as_json: Json = False,
@@ -30,7 +30,7 @@ def fork(
     Records are numbered: statestore show ID shows the numbers.
     """
     with writing(ctx) as store:
-        branched = store.fork_session(find_session(store, session).id, at=at, new_id=new_id)
+        branched = store.fork_session(find_session_for_sure(store, session).id, at=at, new_id=new_id)
     if as_json:
         records = len(branched.timeline)
         print_json(

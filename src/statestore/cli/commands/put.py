@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 import msgspec
 import typer
@@ -63,8 +63,15 @@ def _body(text: str | None, source: str | None) -> bytes:
         except OSError as error:
             raise CommandFailed(f"{source} cannot be read: {error.strerror or error}", UNUSABLE) from error
     if text is None or text == "-":
-        return bytes_given()
+        return bytes_given() or _nothing_given()
     return text.encode(errors="surrogateescape")
+
+
+def _nothing_given() -> NoReturn:
+    raise CommandFailed(
+        "standard input is empty: give the text as an argument ('' for an empty document), or send it there",
+        WRONG_USAGE,
+    )
 
 
 def _understood(body: bytes, kind: DocumentKind, document: str) -> Any:

@@ -8,7 +8,7 @@ import typer
 
 from statestore import AgentResponse
 from statestore.cli.commands.say import add_record, text_given
-from statestore.cli.parameters import Json, Key, SessionArgument, Text
+from statestore.cli.parameters import Json, Key, SureSession, Text
 
 EXAMPLES: Final = (
     "statestore reply trip 'The 10:40.'",
@@ -18,7 +18,7 @@ EXAMPLES: Final = (
 
 def reply(
     ctx: typer.Context,
-    session: SessionArgument,
+    session: SureSession,
     text: Text = None,
     key: Key = None,
     phase: Annotated[str | None, typer.Option("--phase", metavar="NAME", help="The phase that it reached.")] = None,

@@ -9,6 +9,7 @@ import typer
 
 from statestore import SessionConflict, StateStore
 from statestore.cli.failures import NOT_FOUND, WRONG_USAGE, CommandFailed
+from statestore.cli.naming import in_a_command
 from statestore.cli.opening import writing
 from statestore.cli.parameters import Json, SessionArgument
 from statestore.cli.printing import print_json, print_line
@@ -17,7 +18,7 @@ from statestore.visible import on_one_line
 
 EXAMPLES: Final = (
     "statestore restore 3f2a",
-    "statestore trash --json | jq -r .session.id | xargs -n1 statestore restore",
+    "statestore trash --json | jq -r .session.id | xargs -I_ statestore restore _",
 )
 
 
@@ -28,9 +29,10 @@ def restore(ctx: typer.Context, session: SessionArgument, as_json: Json = False)
         try:
             restored = store.restore_session(session_id)
         except SessionConflict as conflict:  # into the trash with the other, and it is the one that is restored
+            named = in_a_command(session_id)
             raise CommandFailed(
-                f"another session has the id {session_id} now: statestore delete {session_id} --forever makes room; "
-                f"to keep that one too, statestore fork {session_id} --id NEW before"
+                f"another session has the id {session_id} now: statestore delete {named} --forever makes room; "
+                f"to keep that one too, statestore fork {named} --id NEW before"
             ) from conflict
     if as_json:
         print_json({"session_id": str(restored.id), "user_id": restored.user_id, "records": len(restored.timeline)})

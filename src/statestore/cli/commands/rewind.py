@@ -8,9 +8,9 @@ import typer
 
 from statestore import Event, TimelineEntry
 from statestore.cli.conversing import entry_json
-from statestore.cli.naming import find_session
+from statestore.cli.naming import find_whole_session
 from statestore.cli.opening import writing
-from statestore.cli.parameters import Json, SessionArgument
+from statestore.cli.parameters import Json, WholeSession
 from statestore.cli.printing import cut, is_terminal, print_json, print_line, styled, terminal_width
 from statestore.visible import on_one_line
 
@@ -22,7 +22,7 @@ EXAMPLES: Final = (
 
 def rewind(
     ctx: typer.Context,
-    session: SessionArgument,
+    session: WholeSession,
     to: Annotated[int, typer.Option("--to", metavar="SEQ", min=0, help="The last record that stays; 0: none.")],
     as_json: Json = False,
 ) -> None:
@@ -31,7 +31,7 @@ def rewind(
     There is no way back but what is printed: statestore fork keeps a copy first. Numbers are not given out again.
     """
     with writing(ctx) as store:
-        session_id = find_session(store, session).id
+        session_id = find_whole_session(store, session).id
         dropped = store.rewind_session(session_id, to=to)
     for entry in dropped:
         if as_json:

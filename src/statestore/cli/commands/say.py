@@ -9,9 +9,9 @@ import typer
 
 from statestore import Record, UserMessage
 from statestore.cli.failures import WRONG_USAGE, CommandFailed
-from statestore.cli.naming import find_session
+from statestore.cli.naming import find_session_for_sure
 from statestore.cli.opening import writing
-from statestore.cli.parameters import Json, Key, SessionArgument, Text
+from statestore.cli.parameters import Json, Key, SureSession, Text
 from statestore.cli.printing import print_json, print_line
 
 EXAMPLES: Final = (
@@ -20,9 +20,7 @@ EXAMPLES: Final = (
 )
 
 
-def say(
-    ctx: typer.Context, session: SessionArgument, text: Text = None, key: Key = None, as_json: Json = False
-) -> None:
+def say(ctx: typer.Context, session: SureSession, text: Text = None, key: Key = None, as_json: Json = False) -> None:
     """Add what the user said to a session, and print the number it got."""
     add_record(ctx, session, UserMessage(text_given(text)), key, as_json=as_json)
 
@@ -53,7 +51,7 @@ def bytes_given() -> bytes:
 def add_record(ctx: typer.Context, session: str, record: Record, key: str | None, *, as_json: bool) -> None:
     """Append a record to the session that is meant, and print the number it got."""
     with writing(ctx) as store:
-        session_id = find_session(store, session).id
+        session_id = find_session_for_sure(store, session).id
         (seq,) = store.append(session_id, record, keys=[key])
     if as_json:
         print_json({"session_id": session_id, "seq": seq})

@@ -86,6 +86,8 @@ def _follow(
         if notice.record is not None and notice.kind is not None:
             _print(Said(notice.session_id, notice.seq, notice.kind, notice.record), as_json=as_json)
         elif notice.what != "session":
+            if notice.what == "deleted":  # another one with its id, or itself out of the trash, has these numbers anew
+                seen = {place for place in seen if place[0] != notice.session_id}
             _print_removal(notice, as_json=as_json)
         sys.stdout.flush()
 

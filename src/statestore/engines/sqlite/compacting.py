@@ -1,7 +1,8 @@
 """Giving back the room that is free since something was deleted: SQLite keeps it in the file for what comes later.
 
-Nothing of what was deleted is left afterwards. Without this, some of it is: words in the index of words until its parts
-are merged, pieces of records in the gaps of pages, and everything in the log until that is written over.
+Nothing of what was said in deleted sessions is left afterwards. Without this, some of it is: words in the index of
+words until its parts are merged, pieces of records in the gaps of pages, and everything in the log until that is
+written over.
 """
 
 from __future__ import annotations
