@@ -39,7 +39,7 @@ def test_a_duration_is_a_number_and_a_unit(text: str, hours: float) -> None:
     assert duration_of(text) == timedelta(hours=hours)
 
 
-@pytest.mark.parametrize("text", ["", "2", "d", "-2d", "2 months", "999999999y", "٣d"])
+@pytest.mark.parametrize("text", ["", "2", "d", "-2d", "2 months", "2M", "999999999y", "٣d"])
 def test_anything_else_is_no_duration(text: str) -> None:
     with pytest.raises(CommandFailed):
         duration_of(text)

@@ -9,23 +9,23 @@ from typing import Final
 from statestore.cli.failures import WRONG_USAGE, CommandFailed
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400, "y": 365 * 86400}
-_DURATION: Final = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([smhdwy])", re.ASCII)
+_DURATION: Final = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([smhdwySHDWY])", re.ASCII)  # many take M for months
 
 
 def duration_of(text: str) -> timedelta:
     """A duration like ``30m``, ``12h``, ``2d``, ``1w`` or ``1y``."""
-    match = _DURATION.fullmatch(text.strip().lower())
+    match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise CommandFailed(f"{text!r} is no duration: write 30m, 12h, 2d, 1w or 1y", WRONG_USAGE)
     try:
-        return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
+        return timedelta(seconds=float(match[1]) * _UNITS[match[2].lower()])
     except OverflowError:
         raise CommandFailed(f"{text!r} is longer than the calendar", WRONG_USAGE) from None
 
 
 def moment_before_now(text: str) -> datetime:
     """The moment that ``--since`` means: a duration before now, or a date, or a date and a time (UTC if not told)."""
-    if _DURATION.fullmatch(text.strip().lower()):
+    if _DURATION.fullmatch(text.strip()):
         try:
             return datetime.now(UTC) - duration_of(text)
         except OverflowError:
