@@ -113,7 +113,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a compacted store still has the words of what was deleted",
-        "engines/sqlite/compacting.py",
+        "engines/sqlite/indexing.py",
         """        connection.execute("INSERT INTO words (words) VALUES ('optimize')")\n""",
         "",
         COMPACTING,
@@ -121,15 +121,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a compacted store still has what was deleted in the gaps of its pages",
         "engines/sqlite/compacting.py",
-        """        connection.execute("VACUUM")\n""",
-        "",
+        """connection.execute("VACUUM")""",
+        "pass",
         COMPACTING,
     ),
     Mutant(
         "the log of a compacted store still has what was deleted",
         "engines/sqlite/compacting.py",
-        "if upkeep.cut_log(connection):",
-        "if True:",
+        '        if not upkeep.cut_log(connection, PATIENCE_MS):\n            raise _log_in_use(file, "what',
+        '        if False:\n            raise _log_in_use(file, "what',
         COMPACTING,
     ),
 )

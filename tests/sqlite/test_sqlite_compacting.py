@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+import resource
+import signal
 import sqlite3
 import time
 from contextlib import closing
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from children import Child, Tell
+from children import Child, Tell, in_child
 from statestore import AgentResponse, Notice, ReadOnlyStore, StateStore, StoreUnavailable, UserMessage
 from statestore.engines.sqlite import compacting
 
@@ -106,19 +108,118 @@ def test_a_reader_that_holds_on_to_the_log_is_complained_of_and_keeps_what_it_se
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "state.db"
-    monkeypatch.setattr(compacting, "ATTEMPTS", 2)
+    monkeypatch.setattr(compacting, "PATIENCE_MS", 100)
     with StateStore.open(path, durability="relaxed") as store, closing(sqlite3.connect(path)) as reader:
         _fill(store, sessions=4, turns=40)
         reader.execute("BEGIN")
         (before,) = reader.execute("SELECT count(*) FROM records").fetchone()
         store.erase_user("alice")
-        with pytest.raises(StoreUnavailable, match="reading from its log"):
-            store.compact()
+        size = (tmp_path / "state.db-wal").stat().st_size
+        for _ in range(3):
+            with pytest.raises(StoreUnavailable, match=r"reading from its log for 0\.1 s, and nothing was compacted"):
+                store.compact()
+        assert (tmp_path / "state.db-wal").stat().st_size == size
         assert reader.execute("SELECT count(*) FROM records").fetchone() == (before,)
         store.append("s1", UserMessage("meanwhile"))
         reader.execute("ROLLBACK")
         store.compact()
     assert _users_in(tmp_path) == {b"bob"}
+
+
+def test_readers_and_writers_who_never_pause_do_not_keep_a_store_from_being_compacted(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with StateStore.open(path, durability="relaxed") as store:
+        _fill(store, sessions=4, turns=40)
+        store.erase_user("alice")
+
+        def read(tell: Tell) -> None:
+            with StateStore.open(path, durability="relaxed") as other:
+                tell("reading")
+                while True:
+                    other.check()
+
+        def write(tell: Tell) -> None:
+            with StateStore.open(path, durability="relaxed") as other:
+                tell("writing")
+                while True:
+                    other.append("s1", UserMessage("again"))
+
+        children = [Child(read), Child(read), Child(write)]
+        try:
+            for child in children:
+                child.wait_for_words()
+            for _ in range(3):
+                store.compact()
+        finally:
+            for child in children:
+                child.kill()
+        assert [child.ended().was_killed for child in children] == [True] * 3
+        assert store.check() == []
+    assert _users_in(tmp_path) == {b"bob"}
+
+
+def test_without_room_everything_is_as_it_was_and_the_log_is_short(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with StateStore.open(path, durability="relaxed") as store:
+        for number in range(40):
+            store.save_markdown("notes", str(number), str(number) * 50_000)
+
+    def work(_: Tell) -> None:
+        with StateStore.open(path) as store, StateStore.open(path) as other:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, hard))
+            with pytest.raises(StoreUnavailable):
+                store.compact()
+            assert (tmp_path / "state.db-wal").stat().st_size == 0
+            resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+            assert len(other.list_category("notes")) == 40
+            store.delete_category("notes")
+            assert store.compact() > 1_000_000
+
+    in_child(work)
+    with StateStore.open(path) as store:
+        assert store.check() == []
+
+
+DAMAGE = {
+    "its list of parts": "UPDATE words_data SET block = x'00ff00ff00ff' WHERE id = 10",
+    "a part": "UPDATE words_data SET block = zeroblob(30) WHERE id > 10",
+    "all parts": "DELETE FROM words_data WHERE id > 10",
+    "the texts": "DELETE FROM words_content",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_an_index_of_words_that_is_damaged_is_made_anew(
+    damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "state.db"
+    with StateStore.open(path, durability="relaxed") as store:
+        _fill(store, sessions=4, turns=60)
+        store.append("s1", UserMessage("findable"))
+        store.search_sessions("anything")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(DAMAGE[damage])
+    with StateStore.open(path, durability="relaxed") as store:
+        store.erase_user("alice")
+        store.compact()
+        assert "index of words" in caplog.text
+        assert _users_in(tmp_path) == {b"bob"}
+        assert [hit.session_id for hit in store.search_sessions("findable")] == ["s1"]
+
+
+@pytest.mark.parametrize("damage", ["its list of parts", "all parts"])
+def test_a_search_makes_an_index_anew_that_is_seen_to_be_damaged(damage: str, tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with StateStore.open(path, durability="relaxed") as store:
+        store.get_or_create_session("alice", "s")
+        store.append("s", UserMessage("findable"))
+        assert len(store.search_sessions("findable")) == 1
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(DAMAGE[damage])
+    with StateStore.open(path, durability="relaxed") as store:
+        assert len(store.search_sessions("findable")) == 1
 
 
 def test_a_store_that_is_open_for_reading_is_not_compacted(tmp_path: Path) -> None:

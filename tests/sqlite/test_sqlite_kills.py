@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 from pathlib import Path
 
 import pytest
 from sqlite_hooks import LOCK_FILES, files_beside, hooked, said, verdict
 
 from children import Child, Tell
-from statestore import Session, StateStore, UserMessage
+from statestore import Session, StateStore, StoreUnavailable, UserMessage
 from statestore.engines.sqlite import upkeep as upkeep_module
 
 POINTS = (
@@ -91,3 +92,28 @@ def test_a_log_left_by_a_killed_process_is_used_by_the_next_one(database: Path) 
     with StateStore.open(database) as store:
         assert said(store, "one") == ended.told
     assert files_beside(database) == LOCK_FILES
+
+
+def test_a_reader_is_told_of_a_writer_that_died_with_a_rollback_journal(database: Path) -> None:
+    with StateStore.open(f"sqlite:{database}?journal=rollback") as store:
+        store.get_or_create_session("alice", "one")
+
+    def work(tell: Tell) -> None:
+        connection = sqlite3.connect(database, isolation_level=None)
+        connection.execute("PRAGMA cache_size=5")  # so that what is not committed yet is in the file already
+        connection.execute("BEGIN IMMEDIATE")
+        rows = [("notes", str(number), "md", "v", b"x" * 5000) for number in range(300)]
+        connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", rows)
+        tell("written")
+        signal.pause()
+
+    child = Child(work)
+    child.wait_for_words()
+    child.kill()
+    assert child.ended().was_killed
+    with pytest.raises(StoreUnavailable, match="whose writer died: open it once for writing"):
+        StateStore.open(database, read_only=True)
+    with StateStore.open(f"sqlite:{database}?journal=rollback") as store:
+        assert store.list_category("notes") == []
+    with StateStore.open(database, read_only=True) as store:
+        assert store.session_exists("one")

@@ -149,8 +149,9 @@ class AsyncStateStore(AsyncSessions, AsyncDocuments):
     async def compact(self) -> int:
         """Store everything anew, with nothing left of what was said in deleted sessions; how many bytes less it takes.
 
-        Only their ids and owners stay, among the changes that are kept for watchers. Others go on reading; who writes
-        waits until it is done. It needs room for a second copy, for a while.
+        Only their ids and owners stay, among the changes that are kept for watchers. Others go on reading (not
+        with a rollback journal); who writes waits until it is done, for as long as its timeout says. It needs room for
+        a second copy, for a while, beside the store and in the directory for temporary files.
         """
         return await compacting(self._engine).compact()
 

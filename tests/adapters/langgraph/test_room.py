@@ -255,6 +255,20 @@ def test_a_message_without_an_id_that_is_written_after_it_was_listed_is_in_the_s
     assert [response.content for response in session.agent_responses] == ["Yes.", "Yes."]
 
 
+def test_a_step_may_bring_any_number_of_messages_without_an_id(our_saver: StateStoreSaver) -> None:
+    metadata: Any = {"source": "loop", "step": 1, "parents": {}}
+    said: list[BaseMessage] = [AIMessage(f"Number {number}") for number in range(150)]
+    first = our_saver.put(thread(checkpoint_ns=""), _checkpoint([], 1), metadata, {"messages": 1})
+    for number, message in enumerate(said[:75]):
+        our_saver.put_writes(first, [("messages", [message])], f"early {number}")
+    our_saver.put(first, _checkpoint(said, 2), metadata, {"messages": 2})
+    for number, message in enumerate(said[75:]):
+        our_saver.put_writes(first, [("messages", [message])], f"late {number}")
+    session = our_saver._access.call(lambda store: store.load_session("t"))
+    assert session is not None
+    assert sorted(response.content for response in session.agent_responses) == sorted(str(each.text) for each in said)
+
+
 @pytest.mark.parametrize("id", ["=AAAAAAAAAAAAAAAAAAAAAA", "==", "AAAAAAAA-0000-0000-0000-000000000000", "x" * 36, ""])
 def test_ids_of_any_form_come_back(our_saver: StateStoreSaver, id: str) -> None:
     config = thread(checkpoint_ns="")

@@ -166,7 +166,7 @@ class View(Noted):
 
 
 def _keep_in(pool: OrderedDict[int, tuple[Key, BaseMessage]], seq: int, item: tuple[Key, BaseMessage]) -> None:
-    """Keep a message for a while."""
+    """Keep a message until there are many of later checkpoints: one step may bring any number of them."""
     pool[seq] = item
-    if len(pool) > _NAMELESS:
+    while len(pool) > _NAMELESS and next(iter(pool.values()))[0] != item[0]:
         pool.popitem(last=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -29,7 +30,14 @@ from statestore.engines.sqlite.compacting import compact
 from statestore.engines.sqlite.connecting import DatabaseFile, Journal
 from statestore.engines.sqlite.failures import explained
 from statestore.engines.sqlite.finding import search_only, search_up_to
-from statestore.engines.sqlite.indexing import has_index, has_seen, index_some, last_change
+from statestore.engines.sqlite.indexing import (
+    forget_index,
+    has_index,
+    has_seen,
+    index_some,
+    is_damage_of_index,
+    last_change,
+)
 from statestore.engines.sqlite.migrating import MIGRATIONS, check_schema, migrate
 from statestore.engines.sqlite.pool import ConnectionPool
 from statestore.engines.sqlite.resting import RestingFile
@@ -38,9 +46,10 @@ from statestore.engines.sqlite.upkeep import Upkeep
 from statestore.engines.sqlite.watching import present_cursor, read_changes
 from statestore.engines.sqlite.writer import Writer
 from statestore.engines.usage import Usage
-from statestore.errors import InvalidValue, StoreNotFound, StoreUnavailable
+from statestore.errors import CorruptData, InvalidValue, StoreNotFound, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
 
+log = logging.getLogger("statestore")
 T = TypeVar("T")
 
 TIMEOUT: Final = 30.0
@@ -207,6 +216,9 @@ class SqliteEngine:
     async def search_sessions(self, query: SearchQuery) -> list[SearchHit]:
         if self._read_only:
             return self._read(lambda connection: search_only(connection, query))
+        return self._with_sound_index(lambda: self._search(query))
+
+    def _search(self, query: SearchQuery) -> list[SearchHit]:
         last = self._read(last_change)  # what is written after this need not be found
         while (hits := self._read(lambda connection: search_up_to(connection, query, last))) is None:
             self._index_up_to(last)
@@ -214,8 +226,23 @@ class SqliteEngine:
 
     async def update_search_index(self) -> None:
         check_writable(self.url, read_only=self._read_only)
+        self._with_sound_index(self._update_index)
+
+    def _update_index(self) -> None:
         if self._read(has_index):
             self._index_up_to(self._read(last_change))
+
+    def _with_sound_index(self, work: Callable[[], T]) -> T:
+        """Do something with the index of words; if that is damaged, do it again with one that is made anew."""
+        try:
+            return work()
+        except CorruptData as error:
+            if not is_damage_of_index(error.__cause__):
+                raise
+            log.warning("the index of words in %s is damaged, and is made anew: %s", self._path, error.__cause__)
+        with self._usage, explained(self._path, self._file.timeout):
+            self._writer.write(forget_index)
+        return work()
 
     def _index_up_to(self, last: int) -> None:
         """Let the index catch up; one thread at a time, so that many searches do not queue up before writers."""

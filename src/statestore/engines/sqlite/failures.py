@@ -11,6 +11,7 @@ from statestore.engines.columns import SENSELESS, senseless
 from statestore.engines.result_codes import code_of
 from statestore.errors import CorruptData, StateStoreError, StoreUnavailable
 
+_OF_A_DEAD_WRITER: Final = (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY)
 _AT_THE_END: Final = (sqlite3.SQLITE_IOERR_DELETE, sqlite3.SQLITE_IOERR_DIR_FSYNC, sqlite3.SQLITE_IOERR_UNLOCK)
 
 
@@ -31,6 +32,10 @@ def explanation(error: Exception, path: str, timeout: float) -> StateStoreError:
         return StoreUnavailable(f"{path}: {error.strerror or error}")
     if isinstance(error, SENSELESS):
         return senseless(path, error)
+    if getattr(error, "sqlite_errorcode", 0) in _OF_A_DEAD_WRITER:
+        return StoreUnavailable(
+            f"{path} holds a transaction whose writer died: open it once for writing, which takes it back"
+        )
     if may_have_happened(error):
         return StoreUnavailable(
             f"{path}: {error} at the end of a commit: look whether it is there before it is written again"

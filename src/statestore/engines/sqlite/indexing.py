@@ -6,6 +6,7 @@ session by session.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from contextlib import closing
 from typing import Any, Final
@@ -18,8 +19,12 @@ from statestore.engines.sqlite.tolerating import damaged_as_bytes
 from statestore.engines.stepping import Room
 from statestore.searching import RULES, text_to_index
 
+log = logging.getLogger("statestore")
+
 SESSIONS_A_STEP: Final = 1000
 CHANGES_A_STEP: Final = 5000
+_WITHOUT_SEGMENTS: Final = "REPLACE INTO words_data (id, block) VALUES (10, x'00000000000000')"
+"""Has FTS5 take its index for an empty one: the record in which it lists its segments lists none."""
 
 
 def last_change(connection: sqlite3.Connection) -> int:
@@ -43,15 +48,50 @@ def index_some(connection: sqlite3.Connection) -> None:
     rules, change, swept, oldest, last = connection.execute(SQL["indexing_state"]).fetchone()
     if rules != RULES or (swept is None and oldest is not None and change < oldest - 1):
         change, swept = last or 0, 0
-        connection.execute("DROP TABLE words")
-        connection.execute(CREATE_WORDS)
-        connection.execute("DELETE FROM indexed")
+        _empty(connection)
     step = _Step(connection)
     if swept is not None:
         swept = step.sweep(swept, change)
     else:
         change = step.follow(change)
     connection.execute(SQL["set_indexing_state"], (RULES, change, swept))
+
+
+def forget_index(connection: sqlite3.Connection) -> None:
+    """In a transaction: have the index made anew by whoever searches next."""
+    _empty(connection)
+    connection.execute(SQL["set_indexing_state"], (0, 0, None))
+
+
+def _empty(connection: sqlite3.Connection) -> None:
+    try:
+        connection.execute("DROP TABLE words")
+    except sqlite3.DatabaseError as error:
+        if not is_damage_of_index(error):
+            raise
+        connection.execute(_WITHOUT_SEGMENTS)  # else it can be neither opened nor dropped
+        connection.execute("DROP TABLE words")
+    connection.execute(CREATE_WORDS)
+    connection.execute("DELETE FROM indexed")
+
+
+def is_damage_of_index(error: BaseException | None) -> bool:
+    """Whether SQLite says that the index of words is damaged, and nothing of the other tables."""
+    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB
+
+
+def tidy_index(connection: sqlite3.Connection) -> None:
+    """Have the index hold the words of what is there and no others: what was deleted is merged away."""
+    try:
+        connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
+        connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+    except sqlite3.DatabaseError as error:
+        if not is_damage_of_index(error):
+            raise
+        log.warning("the index of words is damaged, and will be made anew by the next search: %s", error)
+        connection.execute("BEGIN IMMEDIATE")
+        forget_index(connection)
+        connection.execute("COMMIT")
 
 
 _MEMORY: Final = (

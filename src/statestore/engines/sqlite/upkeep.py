@@ -96,9 +96,9 @@ class Upkeep:
         if self._file.log_size() > 2 * LARGE:
             self.cut_log(connection)
 
-    def cut_log(self, connection: sqlite3.Connection) -> bool:
-        """Write the log back and cut it, if readers let go of it in a moment; whether they did."""
-        connection.execute(f"PRAGMA busy_timeout={PATIENCE_WITH_READERS_MS}")
+    def cut_log(self, connection: sqlite3.Connection, patience_ms: int = PATIENCE_WITH_READERS_MS) -> bool:
+        """Write the log back and cut it, if readers let go of it in time; whether they did."""
+        connection.execute(f"PRAGMA busy_timeout={patience_ms}")
         try:
             is_in_use, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         finally:
