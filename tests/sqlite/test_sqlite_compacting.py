@@ -218,8 +218,9 @@ def test_a_search_makes_an_index_anew_that_is_seen_to_be_damaged(damage: str, tm
         assert len(store.search_sessions("findable")) == 1
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(DAMAGE[damage])
-    with StateStore.open(path, durability="relaxed") as store:
-        assert len(store.search_sessions("findable")) == 1
+    for read_only in (True, False, True):
+        with StateStore.open(path, durability="relaxed", read_only=read_only) as store:
+            assert len(store.search_sessions("findable")) == 1
 
 
 def test_a_store_that_is_open_for_reading_is_not_compacted(tmp_path: Path) -> None:

@@ -12,7 +12,13 @@ from statestore.engine import SearchQuery
 from statestore.engines.columns import PROJECT, kind_in, kind_of_column
 from statestore.engines.fulltext import Match, search_words
 from statestore.engines.snapshots import snapshot
-from statestore.engines.sqlite.indexing import forget_memory, has_seen, index_in_memory, last_change
+from statestore.engines.sqlite.indexing import (
+    forget_memory,
+    has_seen,
+    index_in_memory,
+    is_damage_of_index,
+    last_change,
+)
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.sqlite.tolerating import damaged_as_bytes
 from statestore.searching import TITLE, snippet_of, text_to_index
@@ -37,8 +43,13 @@ def search_up_to(connection: sqlite3.Connection, query: SearchQuery, change: int
 
 
 def search_only(connection: sqlite3.Connection, query: SearchQuery) -> list[SearchHit]:
-    """The same without writing: if the index in the file is behind, with one that only this connection has."""
-    hits = search_up_to(connection, query, last_change(connection))
+    """The same without writing: if the index in the file is behind or damaged, with one of this connection alone."""
+    try:
+        hits = search_up_to(connection, query, last_change(connection))
+    except sqlite3.DatabaseError as error:
+        if not is_damage_of_index(error):
+            raise
+        hits = None
     if hits is not None:
         return hits
     try:
