@@ -80,7 +80,7 @@ def test_the_name_of_the_file_tells_the_format_unless_it_is_told(here: Path) -> 
 
 def test_an_unwritable_target_is_an_error_and_leaves_nothing(here: Path) -> None:
     before = sorted(os.listdir(here))
-    assert "No such file or directory" in refused(here, 3, "export", "-o", "no/a.html")
+    assert "there is no directory" in refused(here, 3, "export", "-o", "no/a.html")
     assert "Is a directory" in refused(here, 3, "export", "-o", ".")
     assert "No space left" in refused(here, 3, "export", "-o", "/dev/full")
     assert sorted(os.listdir(here)) == before
@@ -204,6 +204,11 @@ def test_a_backup_is_a_store_of_its_own_and_replaces_nothing(here: Path) -> None
     lines_of(here, "copy", "state.db", "file:dir")
     assert "statestore copy" in refused(here, 3, "--store", "file:dir", "backup", "c.db")
     assert json.loads(lines_of(here, "backup", "d.db", "--json")[0])["file"] == "d.db"
+
+
+@pytest.mark.parametrize("arguments", [("backup", "nowhere/b.db"), ("export", "-o", "nowhere/all.html")], ids=" ".join)
+def test_a_directory_that_is_missing_is_named(here: Path, arguments: tuple[str, ...]) -> None:
+    assert f"there is no directory {here / 'nowhere'}" in refused(here, 3, *arguments)
 
 
 def test_compact_gives_back_the_room_of_what_was_deleted(here: Path) -> None:

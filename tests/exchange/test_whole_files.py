@@ -56,7 +56,7 @@ def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
 
 
 def test_an_unwritable_place_is_an_error_that_names_it(tmp_path: Path) -> None:
-    for place, reason in ((tmp_path / "no" / "a", "No such file"), (tmp_path, "Is a directory")):
+    for place, reason in ((tmp_path / "no" / "a", "there is no directory"), (tmp_path, "Is a directory")):
         with pytest.raises(StoreUnavailable, match=f"{place} cannot be written: {reason}"):
             write_whole(place, [b"x"])
 

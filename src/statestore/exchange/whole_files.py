@@ -40,6 +40,8 @@ def write_whole(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> int:
         if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
             with open(target, "wb") as file:
                 return _written(file.fileno(), chunks)
+        if not os.path.isdir(os.path.dirname(target)):
+            raise StoreUnavailable(f"{given} cannot be written: there is no directory {os.path.dirname(target)}")
         return _replaced(target, chunks)
     except OSError as error:
         raise StoreUnavailable(f"{given} cannot be written: {error.strerror or error}") from error

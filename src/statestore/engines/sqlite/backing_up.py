@@ -26,6 +26,8 @@ def back_up(connection: sqlite3.Connection, to: str, *, timeout: float) -> None:
         raise StoreUnavailable(
             f"{unfinished} exists: another backup is being made, or one was broken off; remove it then"
         ) from None
+    except FileNotFoundError as error:
+        raise StoreUnavailable(f"there is no directory {os.path.dirname(path)}: make it, and back up again") from error
     except OSError as error:
         raise StoreUnavailable(f"the backup to {path} could not be made: {error.strerror}") from error
     try:
