@@ -359,7 +359,7 @@ class Compacts(Protocol):
     async def compact(self) -> int:
         """Store everything anew, with nothing left of what was said in deleted sessions; how many bytes less it takes.
 
-        Others go on reading; who writes waits until it is done.
+        Others may go on reading; who writes waits until it is done.
         """
         ...
 

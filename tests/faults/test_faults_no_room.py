@@ -6,13 +6,13 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from children import PATIENCE, Tell, in_child
+from disks import no_file_above
 from servers.valkey import server
 from statestore import StateStore, StateStoreError, StoreUnavailable, UserMessage, copy_store
 from statestore.exchange import export_sessions, write_whole
@@ -29,17 +29,6 @@ def source(tmp_path: Path) -> Path:
             store.append(str(number), UserMessage(BIG))
         store.save_markdown("notes", "one", BIG)
     return path
-
-
-@contextmanager
-def _no_file_above(size: int) -> Iterator[None]:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 
 
 def _export(store: StateStore, place: Path) -> None:
@@ -62,7 +51,7 @@ def test_what_finds_no_room_is_told_and_can_be_done_when_there_is_some(way: str,
     def work(_: Tell) -> None:
         with StateStore.open(source, read_only=True) as store:
             for size in (40_000, 100_000, 300_000):  # the source needs some, to be shared with others
-                with _no_file_above(size), pytest.raises(StateStoreError, match="there"):
+                with no_file_above(size), pytest.raises(StateStoreError, match="there"):
                     WAYS[way](store, place)
                 if not way.startswith("copy"):
                     assert list(place.parent.iterdir()) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import stat
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import pytest
 from sqlite_hooks import files_beside, hooked, raw, said, verdict
 
 from children import PATIENCE, Child, Tell, in_child
+from disks import no_file_above
 from statestore import StateStore, StateStoreError, StoreUnavailable, UserMessage
 
 
@@ -174,15 +174,11 @@ def test_somebody_who_takes_the_name_meanwhile_keeps_it(database: Path, furnishe
 
 def test_a_copy_for_which_there_is_no_room_leaves_nothing_behind(furnished: StateStore, copy: Path) -> None:
     def work(_tell: Tell) -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         furnished.count_sessions()  # the store itself has what it needs
         for size in (0, 100, 4096, 50_000, 150_000):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-            with pytest.raises(StoreUnavailable, match=r"copy\.db"):
+            with no_file_above(size), pytest.raises(StoreUnavailable, match=r"copy\.db"):
                 furnished.backup(copy)
             assert list(copy.parent.iterdir()) == []
-        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         furnished.backup(copy)
 
     in_child(work)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import resource
-import signal
 import sqlite3
 import time
 from contextlib import closing
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from children import Child, Tell, in_child
+from disks import no_file_above
 from statestore import AgentResponse, Notice, ReadOnlyStore, StateStore, StoreUnavailable, UserMessage
 from statestore.engines.sqlite import compacting
 
@@ -166,13 +165,9 @@ def test_without_room_everything_is_as_it_was_and_the_log_is_short(tmp_path: Pat
 
     def work(_: Tell) -> None:
         with StateStore.open(path) as store, StateStore.open(path) as other:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, hard))
-            with pytest.raises(StoreUnavailable):
+            with no_file_above(path.stat().st_size), pytest.raises(StoreUnavailable):
                 store.compact()
             assert (tmp_path / "state.db-wal").stat().st_size == 0
-            resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
             assert len(other.list_category("notes")) == 40
             store.delete_category("notes")
             assert store.compact() > 1_000_000

@@ -7,7 +7,12 @@ import sqlite3
 
 def code_of(error: BaseException) -> int:
     """SQLite's code for what went wrong, without its finer distinctions; 0 if it was not SQLite."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return fine_code_of(error) & 0xFF
+
+
+def fine_code_of(error: BaseException | None) -> int:
+    """The same with its finer distinctions."""
+    return getattr(error, "sqlite_errorcode", 0)
 
 
 def is_lock_timeout(error: BaseException) -> bool:

@@ -19,8 +19,9 @@ EXAMPLES: Final = (
 def compact(ctx: typer.Context, as_json: Json = False) -> None:
     """Write an SQLite store anew, with nothing left of what was said in deleted sessions, and give the room back.
 
-    Others go on reading; who writes waits until it is done. It needs room for a second copy, for a while. Only ids and
-    owners of deleted sessions stay, among the changes that are kept for watchers.
+    Others go on reading, but for a rollback journal; who writes waits until it is done, or is refused after its
+    timeout. It needs room for a second copy, for a while. Only ids and owners of deleted sessions stay, among the
+    changes that are kept for watchers.
     """
     with writing(ctx) as store:
         freed = store.compact()

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from statestore import CorruptData, InvalidName, SessionNotFound, StateStore
+from statestore import CorruptData, InvalidName, SessionNotFound, StateStore, UserStore
 from statestore.cli.failures import NOT_FOUND, WRONG_USAGE, CommandFailed, complain
 from statestore.cli.moments import moment_before_now
 from statestore.cli.naming import find_session_for_sure
@@ -64,13 +64,13 @@ def export(
     with reading(ctx) as store:
         if output is not None:
             check_is_elsewhere(output, store.url)
+        source = store if user is None else store.for_user(user)  # an id may change hands before it is read
         ids, count = _chosen(store, sessions or [], user, project, since)
         if not count:
-            raise CommandFailed(f"there are no such sessions: nothing was exported{_trash_of(store, user)}", NOT_FOUND)
+            raise CommandFailed(f"there are no such sessions: nothing was exported{_trash_of(source)}", NOT_FOUND)
         if ids is not None and len(ids) < count:
             for session_id, error in unlisted_sessions(store):  # nobody can tell whose they are
                 leave_out(session_id, error)
-        source = store if user is None else store.for_user(user)  # an id may change hands before it is read
         unreadable = None if sessions else leave_out
         chunks = export_sessions(source, ids, format=chosen, unreadable=unreadable, done=done.append)
         if output is None:
@@ -82,13 +82,12 @@ def export(
         raise typer.Exit(NOT_FOUND)
 
 
-def _trash_of(store: StateStore, user: str | None) -> str:
-    thrown = len((store if user is None else store.for_user(user)).list_trash())
-    return (
-        f"; {counted(thrown, 'session')} in the trash: statestore trash lists what statestore restore gets back"
-        if thrown
-        else ""
-    )
+def _trash_of(source: StateStore | UserStore) -> str:
+    """What else there is, for somebody who would take it that there is nothing."""
+    thrown = len(source.list_trash())
+    if not thrown:
+        return ""
+    return f"; {counted(thrown, 'session')} in the trash: statestore trash lists what statestore restore gets back"
 
 
 def _format(form: str | None, output: str | None, *, as_json: bool) -> Format:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
 import msgspec
 import typer
@@ -62,16 +62,13 @@ def _body(text: str | None, source: str | None) -> bytes:
                 return file.read()
         except OSError as error:
             raise CommandFailed(f"{source} cannot be read: {error.strerror or error}", UNUSABLE) from error
-    if text is None or text == "-":
-        return bytes_given() or _nothing_given()
-    return text.encode(errors="surrogateescape")
-
-
-def _nothing_given() -> NoReturn:
-    raise CommandFailed(
-        "standard input is empty: give the text as an argument ('' for an empty document), or send it there",
-        WRONG_USAGE,
-    )
+    if text is not None and text != "-":
+        return text.encode(errors="surrogateescape")
+    body = bytes_given()
+    if not body:
+        advice = "give the text as an argument ('' for an empty document), or send it there"
+        raise CommandFailed(f"standard input is empty: {advice}", WRONG_USAGE)
+    return body
 
 
 def _understood(body: bytes, kind: DocumentKind, document: str) -> Any:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from statestore.engines.columns import SENSELESS, senseless
-from statestore.engines.result_codes import code_of
+from statestore.engines.result_codes import code_of, fine_code_of
 from statestore.errors import CorruptData, StateStoreError, StoreUnavailable
 
 _OF_A_DEAD_WRITER: Final = (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY)
@@ -32,7 +32,7 @@ def explanation(error: Exception, path: str, timeout: float) -> StateStoreError:
         return StoreUnavailable(f"{path}: {error.strerror or error}")
     if isinstance(error, SENSELESS):
         return senseless(path, error)
-    if getattr(error, "sqlite_errorcode", 0) in _OF_A_DEAD_WRITER:
+    if fine_code_of(error) in _OF_A_DEAD_WRITER:
         return StoreUnavailable(
             f"{path} holds a transaction whose writer died: open it once for writing, which takes it back"
         )
@@ -71,4 +71,4 @@ def is_about_text(error: Exception) -> bool:
 
 def may_have_happened(error: Exception) -> bool:
     """Whether a commit failed at its very end, where its rollback journal was to go: nobody knows whether it did."""
-    return getattr(error, "sqlite_errorcode", 0) in _AT_THE_END
+    return fine_code_of(error) in _AT_THE_END

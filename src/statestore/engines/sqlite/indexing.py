@@ -14,6 +14,7 @@ from typing import Any, Final
 from statestore.engines.columns import kind_of_column
 from statestore.engines.fulltext import CREATE_WORDS, add_words, remove_words, set_title_words
 from statestore.engines.places import places_between, seq_of
+from statestore.engines.result_codes import fine_code_of
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.sqlite.tolerating import damaged_as_bytes
 from statestore.engines.stepping import Room
@@ -77,7 +78,7 @@ def _empty(connection: sqlite3.Connection) -> None:
 
 def is_damage_of_index(error: BaseException | None) -> bool:
     """Whether SQLite says that the index of words is damaged, and nothing of the other tables."""
-    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB
+    return fine_code_of(error) == sqlite3.SQLITE_CORRUPT_VTAB
 
 
 def tidy_index(connection: sqlite3.Connection) -> None:
