@@ -13,10 +13,9 @@ help: ## show this list
 demo: $(READY) ## the main job in a few seconds: keep, kill -9, reopen, list, show, search, preview a prune
 	@$(BIN)/python -m statestore.demo
 
-# Many tests wait, for a disk or a server: three processes keep two cores busy. The frameworks come second: with all of
-# them loaded, a process is ten times as large, and slow to fork.
+# The frameworks come second: with all of them loaded, a process is ten times as large, and slow to fork.
 test: $(READY) ## run the tests, on two cores
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadscope --ignore tests/adapters
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope --ignore tests/adapters
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope tests/adapters
 
 test-matrix: $(READY) ## the adapters with the oldest and the newest version of each framework

@@ -38,7 +38,7 @@ def _seconds_for(store: StateStore, count: int) -> float:
 
 def test_ten_times_as_many_sessions_with_metadata_in_a_batch_take_about_ten_times_as_long(store: StateStore) -> None:
     few = min(_seconds_for(store, 298), _seconds_for(store, 299), _seconds_for(store, 300))
-    many = _seconds_for(store, 3000)
+    many = min(_seconds_for(store, 2998), _seconds_for(store, 2999), _seconds_for(store, 3000))
     assert many < 30 * few
     loaded = store.load_session("3000-2999")
     assert loaded is not None
