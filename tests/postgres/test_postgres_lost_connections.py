@@ -20,23 +20,39 @@ from statestore.engines.postgres.statements import SQL
 from statestore.opening import engine_for
 
 
-async def _write(store: AsyncStateStore, writer: str, count: int, done: list[str]) -> list[int]:
-    numbers: list[int] = []
-    for turn in range(count):
-        numbers += await store.append("shared", UserMessage(f"{writer}:{turn}"))
-        done.append(writer)
-    return numbers
+class _Writers:
+    """Eight tasks that write into one session until they are told to stop."""
+
+    def __init__(self, store: AsyncStateStore) -> None:
+        self._store = store
+        self._is_over = False
+        self._written = 0
+        self._tasks = [asyncio.create_task(self._write(f"w{n}")) for n in range(8)]
+
+    async def _write(self, writer: str) -> list[int]:
+        numbers: list[int] = []
+        while not self._is_over:
+            numbers += await self._store.append("shared", UserMessage(f"{writer}:{len(numbers)}"))
+            self._written += 1
+        return numbers
+
+    async def wrote(self, more: int) -> None:
+        """Wait until they have written this much more."""
+        enough = self._written + more
+        while self._written < enough:  # noqa: ASYNC110 - what is waited for happens at the server
+            await asyncio.sleep(0.01)
+
+    async def stop(self) -> list[list[int]]:
+        """The numbers that each of them was told."""
+        self._is_over = True
+        return await asyncio.gather(*self._tasks)
 
 
-async def _until(condition: Any) -> None:
-    while not condition():  # noqa: ASYNC110 - what is waited for happens at the server
-        await asyncio.sleep(0.01)
-
-
-def _check_all_there(url: str, told: list[list[int]], count: int) -> None:
+def _check_all_there(url: str, told: list[list[int]]) -> None:
     with StateStore.open(url) as store:
         found = [(entry.seq, entry.record.content) for entry in store.timeline("shared")]  # type: ignore[union-attr]
-        assert sorted(word for _, word in found) == sorted(f"w{w}:{t}" for w in range(len(told)) for t in range(count))
+        expected = [f"w{writer}:{turn}" for writer, numbers in enumerate(told) for turn in range(len(numbers))]
+        assert sorted(word for _, word in found) == sorted(expected)
         for writer, numbers in enumerate(told):
             assert [seq for seq, word in found if word.startswith(f"w{writer}:")] == numbers
         assert store.check() == []
@@ -46,16 +62,15 @@ def test_all_connections_are_cut_again_and_again_and_each_message_is_there_once(
     async def work() -> list[list[int]]:
         async with AsyncStateStore.open(url) as store:
             await store.get_or_create_session("alice", "shared")
-            done: list[str] = []
-            writers = [asyncio.create_task(_write(store, f"w{n}", 60, done)) for n in range(8)]
+            writers = _Writers(store)
             cuts = 0
-            for part in range(1, 8):
-                await _until(lambda part=part: len(done) >= part * 55)
+            while cuts < 7:  # now and then there is none at that moment
+                await writers.wrote(50)
                 cuts += await asyncio.to_thread(cut_connections, url)
-            assert cuts >= 4, "now and then there is none at that moment"
-            return await asyncio.gather(*writers)
+            await writers.wrote(50)
+            return await writers.stop()
 
-    _check_all_there(url, asyncio.run(work()), 60)
+    _check_all_there(url, asyncio.run(work()))
 
 
 class _Cut:
@@ -157,15 +172,15 @@ def test_a_server_restarts_under_load_and_each_message_is_there_once(own_server:
     async def work() -> list[list[int]]:
         async with AsyncStateStore.open(url) as store:
             await store.get_or_create_session("alice", "shared")
-            done: list[str] = []
-            writers = [asyncio.create_task(_write(store, f"w{n}", 40, done)) for n in range(8)]
-            for part, mode in enumerate(("fast", "immediate"), 1):
-                await _until(lambda part=part: len(done) >= part * 100)
+            writers = _Writers(store)
+            for mode in ("fast", "immediate"):
+                await writers.wrote(100)
                 await asyncio.to_thread(own_server.stop, mode)
                 await asyncio.to_thread(own_server.start)
-            return await asyncio.gather(*writers)
+            await writers.wrote(100)
+            return await writers.stop()
 
-    _check_all_there(url, asyncio.run(work()), 40)
+    _check_all_there(url, asyncio.run(work()))
 
 
 def test_a_server_that_is_reached_by_its_socket_is_waited_for_while_it_restarts(socket: Path) -> None:
