@@ -170,7 +170,7 @@ class MemoryEngine:
         """Nothing to do: what is stored stays as long as the engine."""
 
     async def commit(self, batch: Batch) -> list[Outcome]:
-        check_writable(self.url, read_only=self._read_only)
+        check_writable(self, read_only=self._read_only)
         check_batch(batch)
         with self._lock:
             judge(batch, self._find)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from statestore.errors import InvalidValue, ReadOnlyStore
 
@@ -23,7 +23,12 @@ def check_changes_kept(changes_kept: int) -> None:
         raise InvalidValue(f"changes_kept is a whole number from 1 up, not {changes_kept!r}")
 
 
-def check_writable(url: str, *, read_only: bool) -> None:
+class _HasUrl(Protocol):
+    @property
+    def url(self) -> str: ...
+
+
+def check_writable(engine: _HasUrl, *, read_only: bool) -> None:
     """Raise `ReadOnlyStore` if a store was opened for reading only."""
     if read_only:
-        raise ReadOnlyStore(f"{url} was opened for reading only: open it without read_only=True to write")
+        raise ReadOnlyStore(f"{engine.url} was opened for reading only: open it without read_only=True to write")

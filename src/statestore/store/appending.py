@@ -7,7 +7,7 @@ from functools import reduce
 
 from msgspec.structs import replace
 
-from statestore.engine import ChangeSession, Requires
+from statestore.engine import ChangeSession, NewRecord, Requires
 from statestore.errors import InvalidValue
 from statestore.jsontext import check_label
 from statestore.names import check_session_id
@@ -27,12 +27,12 @@ def appending(
         raise InvalidValue(f"{len(records)} records but {len(keys)} keys: give one for each, or None in its place")
     if keys is not None:
         _check_keys(records, keys)
-    new = [
-        new_record(_checked(record), None if key is None else check_label(key, "a key", may_be_empty=False))
-        for record, key in zip(records, keys or [None] * len(records), strict=True)
-    ]
     updated = now_text()
-    for record in records:
+    new: list[NewRecord] = []
+    for record, key in zip(records, keys or [None] * len(records), strict=True):
+        if not isinstance(record, (UserMessage, AgentResponse, Event)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidValue(f"a record is a UserMessage, an AgentResponse or an Event, not {type(record).__name__}")
+        new.append(new_record(record, None if key is None else check_label(key, "a key", may_be_empty=False)))
         updated = later_of(updated, record.timestamp_text)
     return ChangeSession(
         id=session_id, updated=updated, requires=Requires(present=True, owner=owner), append=tuple(new)
@@ -51,10 +51,3 @@ def _check_keys(records: Sequence[Record], keys: Sequence[str | None]) -> None:
     for record, key in zip(records, keys, strict=True):
         if key is not None and kinds.setdefault(key, record.__class__) is not record.__class__:
             raise InvalidValue(f"key {key!r} is given to two records: each needs its own, like {f'{key}: answer'!r}")
-
-
-def _checked(record: object) -> Record:
-    """Refuse what is no record."""
-    if isinstance(record, (UserMessage, AgentResponse, Event)):
-        return record
-    raise InvalidValue(f"a record is a UserMessage, an AgentResponse or an Event, not {type(record).__name__}")

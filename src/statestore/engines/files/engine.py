@@ -149,7 +149,7 @@ class FilesEngine:
     # -- writing ---------------------------------------------------------------------------------------------
 
     async def commit(self, batch: Batch) -> list[Outcome]:
-        check_writable(self.url, read_only=self._read_only)
+        check_writable(self, read_only=self._read_only)
         check_batch(batch)
         if not batch:
             return []
@@ -283,7 +283,7 @@ class FilesEngine:
     # -- caring ----------------------------------------------------------------------------------------------
 
     async def repair(self) -> list[Problem]:
-        check_writable(self.url, read_only=self._read_only)
+        check_writable(self, read_only=self._read_only)
         with self._reading():
             self._recovery.clean_up()
             return list(Repair(self._directory, self._sessions, self._locks).run())

@@ -135,7 +135,7 @@ class PostgresEngine:
     # -- writing ---------------------------------------------------------------------------------------------
 
     async def commit(self, batch: Batch) -> list[Outcome]:
-        check_writable(self.url, read_only=self._read_only)
+        check_writable(self, read_only=self._read_only)
         with self._calls:
             end = self._persistence.end_of_call()
             try:
@@ -144,7 +144,7 @@ class PostgresEngine:
                 return await Grouping(lambda alone: self._writer.commit_locked(alone, end)).commit(batch)
 
     async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
-        check_writable(self.url, read_only=self._read_only)
+        check_writable(self, read_only=self._read_only)
         with self._calls:
             end = self._persistence.end_of_call()
             results = await self._commit_group(batches)
@@ -208,7 +208,7 @@ class PostgresEngine:
         return await self._read(search, query)
 
     async def update_search_index(self) -> None:
-        check_writable(self.url, read_only=self._read_only)
+        check_writable(self, read_only=self._read_only)
         if (await self._read(state_of)).rules:  # else nobody ever searched
             await self._catching_up.to_present()
 

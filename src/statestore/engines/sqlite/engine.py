@@ -148,7 +148,7 @@ class SqliteEngine:
     # -- writing ---------------------------------------------------------------------------------------------
 
     async def commit(self, batch: Batch) -> list[Outcome]:
-        check_writable(self.url, read_only=self._read_only)
+        check_writable(self, read_only=self._read_only)
         check_batch(batch)
         with self._usage:
             (result,) = self._writer.commit((batch,))
@@ -157,7 +157,7 @@ class SqliteEngine:
         return result
 
     async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
-        check_writable(self.url, read_only=self._read_only)
+        check_writable(self, read_only=self._read_only)
         refused: dict[int, Exception] = {}
         for index, batch in enumerate(batches):
             try:
@@ -225,7 +225,7 @@ class SqliteEngine:
         return hits
 
     async def update_search_index(self) -> None:
-        check_writable(self.url, read_only=self._read_only)
+        check_writable(self, read_only=self._read_only)
         self._with_sound_index(self._update_index)
 
     def _update_index(self) -> None:

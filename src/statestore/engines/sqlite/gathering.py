@@ -56,7 +56,8 @@ class Gathering:
     def commit(self, batches: Sequence[Batch], make: Make) -> list[Result]:
         """Have batches made, each wholly or not at all, together with whatever else waits."""
         slots = list(map(Slot, batches))
-        while not _are_decided(slots):
+        last = slots[-1]  # they are decided in order
+        while last.result is None:
             if self._leading.locked():
                 self._wait(slots)
             else:
@@ -80,7 +81,7 @@ class Gathering:
         others: list[_Entry] = []
         try:
             with self._leading:
-                if _are_decided(own):
+                if own[-1].result is not None:
                     return
                 if self._waiting:
                     waiting = self._waiting[:]

@@ -28,14 +28,11 @@ class Header(Struct, gc=False):
     stored_version: str = ""
     """The version that is in the database, once it is no longer ``version``."""
 
-    def count(self, column: int, by: int) -> None:
-        """Note that there are more records of a kind, or fewer."""
-        if column == 0:
-            self.users += by
-        elif column == 1:
-            self.agents += by
-        else:
-            self.events += by
+    def count(self, users: int, agents: int, events: int) -> None:
+        """Note that there are more records of each kind, or fewer."""
+        self.users += users
+        self.agents += agents
+        self.events += events
 
     def move_to(self, updated: str) -> None:
         """Note when the session was changed; it never goes back."""

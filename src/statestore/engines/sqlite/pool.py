@@ -66,7 +66,8 @@ class ConnectionPool:
         with self._lock:
             while self._is_held_up:
                 self._changed.wait()
-            self.check_is_whole()
+            if self._is_torn:
+                raise StoreClosed(TORN)
             self._borrowers.add(get_ident())  # a thread uses one at a time
             if self._idle:
                 return self._idle.pop()

@@ -87,8 +87,9 @@ class Turnstile:
         """With the mutex held: wait for the turn; `StoreUnavailable` if others do not let go in time."""
         if self._turn < 0:  # in a child process, for the first time
             self.open()
-        self.is_fresh = not self._goes_on()
-        if not self.is_fresh or self._is_first():
+        goes_on = time.monotonic() < self._share_ends and _try(self._turn)  # we had it just now, and nobody since
+        self.is_fresh = not goes_on
+        if goes_on or self._is_first():
             return
         if self._queue is None:
             self._queue = _Queue(self._path)
@@ -98,10 +99,6 @@ class Turnstile:
                 f"or wait longer with sqlite:{self._path}?timeout=SECONDS"
             )
         self._share_ends = time.monotonic() + SHARE
-
-    def _goes_on(self) -> bool:
-        """Whether we had the turn just now, and nobody took it since."""
-        return time.monotonic() < self._share_ends and _try(self._turn)
 
     def _is_first(self) -> bool:
         """Whether nobody waits, so that the turn is ours."""

@@ -138,7 +138,8 @@ class Writer:
 
 def _written(transaction: Transaction, slots: list[Slot]) -> list[Result]:
     """What becomes of each batch, once the transaction is committed."""
-    transaction.expect(slot.batch for slot in slots)
+    if len(slots) > 1 or len(slots[0].batch) > 1:
+        transaction.expect([slot.batch for slot in slots])
     results: list[Result] = []
     for slot in slots:
         try:

@@ -73,24 +73,23 @@ class Transaction:
         self._appended: list[tuple[int, int, int]] = []
 
     def expect(self, batches: Iterable[Batch]) -> None:
-        """Get ready for some batches: take what is known of their sessions, and look up all others in one go.
-
-        Writing a session shows whether it is as we know it. One that is to be deleted is looked up: nothing would show.
-        """
-        unknown: set[str] = set()
+        """Get ready for some batches: look up the sessions in one go that they are about, but for those we know."""
+        ids: set[str] = set()
         for batch in batches:
             for change in batch:
-                if isinstance(change, ChangeSession) and change.id in self._known:
-                    self._headers[change.id] = self._known[change.id]
-                    self.relies_on_known = True
-                elif isinstance(change, (ChangeSession, DeleteSession)):
-                    self._known.pop(change.id, None)
-                    self._headers.pop(change.id, None)
-                    unknown.add(change.id)
+                if isinstance(change, (ChangeSession, DeleteSession)):
+                    ids.add(change.id)
+                    self._forget_if_doomed(change)
+        unknown = ids - self._known.keys()
         if len(unknown) > 1:
             self._headers.update(dict.fromkeys(unknown))
             for row in self._execute(SQL["headers"], (msgspec.json.encode(list(unknown)).decode(),)):
                 self._headers[row[1]] = Header(*row)
+
+    def _forget_if_doomed(self, change: ChangeSession | DeleteSession) -> None:
+        """Writing a session shows whether it is as we know it. Deleting it does not: it has to be looked up."""
+        if isinstance(change, DeleteSession):
+            self._known.pop(change.id, None)
 
     def make(self, batch: Batch) -> list[Outcome]:
         """Make a batch; raises `PreconditionFailed`, and has changed nothing, if it may not be made."""
@@ -136,6 +135,7 @@ class Transaction:
 
     def _find(self, change: SingleChange) -> Stored | None:
         if isinstance(change, (ChangeSession, DeleteSession)):
+            self._forget_if_doomed(change)
             return self._header(change.id)
         row = self._execute(SQL["document_version"], (change.category, change.name, change.kind)).fetchone()
         return Present(row[0]) if row else None
@@ -143,8 +143,13 @@ class Transaction:
     def _header(self, session_id: str) -> Header | None:
         if session_id in self._headers:
             return self._headers[session_id]
-        row = self._execute(SQL["header"], (session_id,)).fetchone()
-        header = self._headers[session_id] = Header(*row) if row else None
+        header = self._known.get(session_id)
+        if header is not None:
+            self.relies_on_known = True
+        else:
+            row = self._execute(SQL["header"], (session_id,)).fetchone()
+            header = Header(*row) if row else None
+        self._headers[session_id] = header
         return header
 
     # -- changing
@@ -170,7 +175,7 @@ class Transaction:
                 return Outcome(None, deleted=self._execute(SQL["delete_category"], (category,)).rowcount)
 
     def _change_session(self, change: ChangeSession) -> Outcome:
-        header = self._header(change.id)
+        header = self._headers[change.id]
         before = header.version if header else None
         free = header.next_seq if header else 1
         is_header = bool(header is None or change.set_fields or change.set_metadata or change.unset_metadata)
@@ -189,7 +194,10 @@ class Transaction:
             self._touched[change.id] = header
             header.stored_version = header.version
         header.version = new_version()
-        self._note(header.number, first, last, change.truncate_after, is_header=is_header)
+        if first is not None and last is not None and change.truncate_after is None and not is_header:
+            self._appended.append((header.number, first, last))  # as almost always
+        else:
+            self._note(header.number, first, last, change.truncate_after, is_header=is_header)
         return Outcome(before, header.version, seqs)
 
     def _create(self, session_id: str, new: NewSession, updated: str) -> Header:
@@ -210,10 +218,12 @@ class Transaction:
         self.flush()
         after = min(max(after, -1), LAST_SEQ - 1)
         gone = place_of(header.number, after + 1), place_of(header.number, LAST_SEQ)
+        counts = [0, 0, 0]
         for kind, count, size in self._execute(SQL["size_beyond"], gone).fetchall():
-            header.count(kind, -count)
+            counts[kind] -= count
             header.size -= size
             self.bytes += size
+        header.count(*counts)
         header.alternates = 0
         self._execute(SQL["delete_records"], gone)
         self._execute(SQL["delete_keys_after"], (header.number, after))
@@ -223,6 +233,7 @@ class Transaction:
     ) -> tuple[tuple[int, ...], int | None, int | None]:
         """Add records, whose own numbers must be free; the number of each, and the first and the last that is new."""
         seqs: list[int] = []
+        counts = [0, 0, 0]
         first = last = None
         for record in change.append:
             seq = None if record.key is None else self._seq_of_key(header, record.key)
@@ -235,6 +246,7 @@ class Transaction:
                 free = seq + 1
                 first = seq if first is None else first
                 column = column_of(record.kind)
+                counts[column] += 1
                 self._records.append((place_of(header.number, seq), column, record.body.decode()))
                 if record.key is not None:
                     self._execute(SQL["insert_key"], (header.number, record.key, seq))
@@ -242,11 +254,12 @@ class Transaction:
                     header.opening = record.opening
                 if seq != header.next_seq or column != (seq - 1) % 2:
                     header.alternates = 0
-                header.count(column, 1)
                 header.size += len(record.body)
                 self.bytes += len(record.body)
-                header.next_seq = max(header.next_seq, seq + 1)
+                if seq >= header.next_seq:
+                    header.next_seq = free
             seqs.append(seq)
+        header.count(*counts)
         return tuple(seqs), first, last
 
     def _seq_of_key(self, header: Header, key: str) -> int | None:
@@ -297,13 +310,7 @@ class Transaction:
     def _note(
         self, number: int, first: int | None, last: int | None, truncate_after: int | None, *, is_header: bool
     ) -> None:
-        """Note a change, in the order in which they happen.
-
-        Almost all of them only add records, and to bind a NULL takes Python as long as to insert the row.
-        """
-        if first is not None and last is not None and truncate_after is None and not is_header:
-            self._appended.append((number, first, last))
-            return
+        """Note a change that does not only add records, after all those before it that do."""
         self._note_appended()
         kept = None if truncate_after is None else min(max(truncate_after, 0), LAST_SEQ)
         self._execute(SQL["note_change"], (number, first, last, kept, int(is_header) or None))

@@ -77,7 +77,7 @@ class Storage:
             await self._caller.close()
 
     def _check_writable(self) -> None:
-        check_writable(self.url, read_only=self._read_only)
+        check_writable(self, read_only=self._read_only)
 
     async def read_session(
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
