@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 from collections.abc import Callable
@@ -128,6 +129,43 @@ def test_a_copy_beside_somebody_who_began_to_write_meanwhile_is_made_anew(
         reader.backup(copy)
     with StateStore.open(copy) as restored:
         assert said(restored, "one")[-1] == "meanwhile"
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("put", [shutil.copy, os.replace])
+def test_a_backup_in_the_place_of_a_store_whose_writer_died_is_refused_until_the_log_is_gone(
+    put: Callable[[Path, Path], object], read_only: bool, database: Path, copy: Path
+) -> None:
+    """SQLite would apply the log to it, and both would be lost."""
+    copy.parent.mkdir()
+    ended = Child(lambda _tell: _write_and_die(database, copy)).ended()
+    assert ended.was_killed, ended.error
+    log = Path(f"{database}-wal")
+    kept, written = copy.read_bytes(), log.read_bytes()
+    assert written
+    put(copy, database)
+    with pytest.raises(StoreUnavailable, match="the log of the file that was in its place before: remove that"):
+        StateStore.open(database, read_only=read_only)
+    assert (database.read_bytes(), log.read_bytes()) == (kept, written)
+    log.unlink()
+    Path(f"{database}-shm").unlink()
+    with StateStore.open(database, read_only=read_only) as restored:
+        assert said(restored, "one") == ["before"]
+        assert restored.check() == []
+    with StateStore.open(database) as store:
+        store.append("one", UserMessage("anew"))
+    with StateStore.open(database, read_only=True) as reader:
+        assert said(reader, "one") == ["before", "anew"]
+
+
+def _write_and_die(database: Path, copy: Path) -> None:
+    with StateStore.open(database) as store:
+        store.get_or_create_session("alice", "one")
+        store.append("one", UserMessage("before"))
+        store.backup(copy)
+        for turn in range(50):
+            store.append("one", UserMessage(f"{turn}" * 500))
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("what", ["a file", "a link", "a directory", "the store itself"])

@@ -8,6 +8,7 @@ import time
 from contextlib import closing, suppress
 
 from statestore.engines.flushing import flush, flush_directory
+from statestore.engines.sqlite.connecting import BACKUP_ID
 from statestore.engines.sqlite.statements import SQL
 from statestore.errors import CorruptData, StoreUnavailable
 
@@ -51,6 +52,7 @@ def _copy(connection: sqlite3.Connection, path: str, timeout: float) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as copy:
         connection.backup(copy, progress=watch, sleep=0.05)
         copy.execute("PRAGMA journal_mode=DELETE")  # one file, nothing beside it
+        copy.execute(f"PRAGMA application_id={BACKUP_ID}")
         copy.execute(SQL["set_identity"])  # what happens in it from now on is not what happens here
         (verdict,) = copy.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":

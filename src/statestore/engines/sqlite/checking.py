@@ -13,7 +13,7 @@ from statestore.engines.sqlite.statements import SQL
 from statestore.engines.sqlite.tolerating import damaged_as_bytes
 from statestore.stored import Problem
 
-_DAMAGED = "restore a backup, or save what can be read: sqlite3 FILE .recover"
+_DAMAGED = "go back to a backup, or save what can be read: sqlite3 FILE .recover"
 
 
 def check_everything(connection: sqlite3.Connection) -> list[Problem]:

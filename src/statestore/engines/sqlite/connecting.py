@@ -17,7 +17,8 @@ from statestore.engines.sqlite.pool import TORN, Identity, torn_files
 from statestore.errors import StoreClosed, StoreNotFound, StoreUnavailable
 
 APPLICATION_ID: Final = 0x73746F72
-"""Marks a file as ours, in the place that SQLite has for it."""
+BACKUP_ID: Final = 0x73746F42
+"""Mark a file as ours, in the place that SQLite has for it, or as a backup that nobody has written into yet."""
 
 JOURNAL_MAGIC: Final = bytes.fromhex("d9d505f920a163d7")
 """How a rollback journal begins."""
@@ -108,8 +109,18 @@ class DatabaseFile:
                 if error.sqlite_errorcode != sqlite3.SQLITE_CORRUPT:
                     raise
                 return  # written back by half, because somebody reads or died: only with its log it makes sense
-        if mark != APPLICATION_ID:
+        if mark == BACKUP_ID:
+            self._check_is_alone()
+        elif mark != APPLICATION_ID:
             raise self._foreign()
+
+    def _check_is_alone(self) -> None:
+        """Refuse a backup that was put in the place of a file whose log is still there: SQLite would apply that."""
+        if self.log_size():
+            raise StoreUnavailable(
+                f"{self.path} is a backup, and {self.path}-wal is the log of the file that was in its place before: "
+                f"remove that, and {self.path}-shm, while nobody uses the store; nothing was touched"
+            )
 
     def _was_empty(self) -> bool:
         """Whether there was nothing in the file before a transaction that did not come to its end."""
@@ -243,12 +254,12 @@ class DatabaseFile:
         )
 
     def mark_as_ours(self, connection: sqlite3.Connection) -> None:
-        """Write our mark into a new file, before anything else. Nobody else may be doing it."""
+        """Write our mark into a new file, or into a backup, before anything else. Nobody else may be doing it."""
         (mark,) = connection.execute("PRAGMA application_id").fetchone()
         if mark == APPLICATION_ID:
             return
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
-        if pages:
+        if pages and mark != BACKUP_ID:
             raise self._foreign()
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
 

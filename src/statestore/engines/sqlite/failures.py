@@ -53,7 +53,7 @@ def explanation(error: Exception, path: str, timeout: float) -> StateStoreError:
         case sqlite3.SQLITE_NOTADB:
             return StoreUnavailable(f"{path} is not an SQLite database, or is encrypted; it was left as it is")
         case sqlite3.SQLITE_CORRUPT:
-            return CorruptData(f"{path} is damaged ({error}): restore a backup; check() tells what is wrong")
+            return CorruptData(f"{path} is damaged ({error}): go back to a backup; check() tells what is wrong")
         case sqlite3.SQLITE_CANTOPEN:
             return StoreUnavailable(
                 f"{path} cannot be opened: is its directory there and writable, and are file handles left? ({error})"
