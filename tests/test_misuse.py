@@ -364,6 +364,16 @@ def test_a_path_that_only_a_shell_understands_is_refused(
     StateStore.open("./~/state.db").close()
 
 
+@pytest.mark.parametrize("target", [":memory:", "file::memory:", "sqlite::memory:"])
+def test_the_name_that_sqlite_has_for_memory_makes_no_directory(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreUnavailable, match="memory: is the store that lives in memory"):
+        StateStore.open(target)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_directory_with_a_name_that_no_category_has_hides_no_category(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

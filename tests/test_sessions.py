@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 
 from faces import Place
@@ -72,6 +73,15 @@ def test_a_new_session_is_empty_and_not_stored() -> None:
     assert before - timedelta(seconds=1) < session.created_at <= datetime.now(UTC)
     assert Session.new("alice").id != session.id
     assert Session.with_id("alice", "x").id == "x"
+
+
+def test_an_id_is_a_plain_text_so_that_every_encoder_takes_it(store: StateStore) -> None:
+    class Id(str):
+        __slots__ = ()
+
+    for session in (Session("alice"), Session("alice", Id("x")), store.get_or_create_session("alice", Id("y"))):
+        assert msgspec.json.decode(msgspec.json.encode(session.id)) == session.id
+    assert msgspec.json.encode(loaded(store, "y").id) == b'"y"'
 
 
 def test_id_and_user_never_change() -> None:

@@ -54,7 +54,7 @@ def engine_for(
     if is_path:
         scheme, rest = "file", text
     if scheme.lower() in ("file", "sqlite"):
-        _check_is_expanded(rest)
+        _check_is_meant(rest)
     if is_path and text.lower().endswith(_DATABASE_SUFFIXES):
         return _loaded(_DATABASE_FILE)(text, **options)
     if not text:
@@ -62,8 +62,10 @@ def engine_for(
     return _factory(scheme.lower())(rest, **options)
 
 
-def _check_is_expanded(path: str) -> None:
-    """Refuse to make a directory named ``~``: who writes that means the home directory."""
+def _check_is_meant(path: str) -> None:
+    """Refuse to make a directory named ``~`` or ``:memory:``: who writes that means something else."""
+    if path == ":memory:":
+        raise StoreUnavailable(f"{path} is a word of SQLite's: memory: is the store that lives in memory")
     if path == "~" or path.startswith(f"~{os.sep}"):
         raise StoreUnavailable(
             f"{path}: ~ stands for the home directory in a shell only: give os.path.expanduser({path!r}), "

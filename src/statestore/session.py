@@ -41,7 +41,7 @@ class Session:
     )
 
     def __init__(self, user_id: str, id: str | None = None) -> None:
-        self._id = SessionId.new() if id is None else SessionId(check_session_id(id))
+        self._id = check_session_id(SessionId.new() if id is None else id)
         self._user_id = check_label(user_id, "a user id")
         self._created = self._updated = now_text()
         self.active_seed_id: str | None = None
@@ -67,7 +67,7 @@ class Session:
     @classmethod
     def _of(cls, stored: StoredSession, place: str, *, is_part: bool) -> Session:
         session = cls.__new__(cls)  # what is stored is taken as it is, even what we would not write
-        session._id, session._user_id = SessionId(stored.id), stored.fields.user_id
+        session._id, session._user_id = stored.id, stored.fields.user_id
         session._created, session._updated = stored.fields.created, stored.fields.updated
         for name in OPTIONAL_FIELDS:
             setattr(session, name, getattr(stored.fields, name))
@@ -87,7 +87,7 @@ class Session:
         return session
 
     @property
-    def id(self) -> SessionId:
+    def id(self) -> str:
         """The session's id; it never changes."""
         return self._id
 

@@ -17,7 +17,7 @@ def open_url(rest: str, *, create: bool = True, read_only: bool = False, durabil
         )
     path = path.removeprefix("//")
     if path == ":memory:":
-        raise StoreUnavailable("sqlite: keeps a file; memory: is the store that lives in memory")
+        raise StoreUnavailable("sqlite: keeps a file: memory: is the store that lives in memory")
     return open_file(path, create=create, read_only=read_only, durability=durability, **_options(query))
 
 
