@@ -554,6 +554,28 @@ def test_the_timeline_tells_what_came_since(store: StateStore, session: Session)
         store.timeline("s", after=-1)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 9, 100])
+def test_reading_on_in_pages_misses_none(store: StateStore, size: int) -> None:
+    """Also where numbers are missing: those of a rewind, and before it."""
+    store.get_or_create_session("alice", "long")
+    for turn in range(20):
+        store.append("long", UserMessage(f"{turn}"))
+        if turn in (5, 6, 14):
+            store.rewind_session("long", to=3 if turn == 5 else store.timeline("long")[-2].seq)
+    store.append("long", *(UserMessage(f"more {turn}") for turn in range(7)))
+    everything = [(seq, getattr(record, "content", "")) for seq, _, record in store.timeline("long")]
+    assert max(seq for seq, _ in everything) > len(everything) + 3, "some numbers are not in use"
+    found: list[tuple[int | None, str]] = []
+    while page := store.timeline("long", after=found[-1][0] if found else 0, limit=size):
+        assert len(page) <= size
+        found += ((seq, getattr(record, "content", "")) for seq, _, record in page)
+    assert found == everything
+    assert [seq for seq, _ in store.timeline_as("long", dict[str, Any], after=0, limit=size)] == [
+        seq for seq, _ in everything[:size]
+    ]
+    assert store.timeline("long", after=0, limit=0) == []
+
+
 # -- a part of a long session -------------------------------------------------------------------------------------
 
 

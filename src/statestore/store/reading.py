@@ -20,6 +20,7 @@ from statestore.store.committing import Committing
 from statestore.store.decoding import decoded_as, decoded_body_as
 from statestore.store.failures import not_found
 from statestore.store.logs import log
+from statestore.store.paging import read_page
 from statestore.stored import Cursor, SessionSummary, StoredSession
 from statestore.timeline import Column, TimelineEntry, in_order
 from statestore.timestamps import nanoseconds, text_of
@@ -38,11 +39,11 @@ class SessionReader(Committing):
         """The session, or ``None``. ``last`` loads only its newest records, at most that many."""
         is_part = check_count("last", last) is not None
         place = self._engine.url
-        return await self._made_of(session_id, lambda stored: session_from(stored, place, is_part=is_part), last=last)
+        return await self._made_of(session_id, lambda stored: session_from(stored, place, is_part=is_part), limit=last)
 
     async def session_exists(self, session_id: str) -> bool:
         """Whether there is such a session."""
-        return await self._read(session_id, last=0) is not None
+        return await self._read(session_id, limit=0) is not None
 
     async def list_sessions(
         self,
@@ -80,9 +81,10 @@ class SessionReader(Committing):
     async def timeline(
         self, session_id: str, *, after: int | None = None, before: int | None = None, limit: int | None = None
     ) -> list[TimelineEntry]:
-        """The newest ``limit`` records numbered above ``after`` and below ``before``, in order.
+        """The records numbered above ``after`` and below ``before``, in order: at most ``limit``, the newest ones.
 
-        ``before=entries[0].seq`` pages backwards; ``after=entries[-1].seq`` gives what came since.
+        ``before=entries[0].seq`` pages backwards. ``after=entries[-1].seq`` gives what came since; with ``after``
+        alone, ``limit`` means the oldest ones, so that reading on in pages misses none.
         """
         return await self._made_of_part(session_id, entries_of, after, before, limit)
 
@@ -95,7 +97,7 @@ class SessionReader(Committing):
         before: int | None = None,
         limit: int | None = None,
     ) -> list[tuple[int, T]]:
-        """The newest ``limit`` records numbered above ``after`` and below ``before``, in order, each with its number.
+        """The records that `timeline` gives, each with its number.
 
         Each record's JSON is decoded as ``type``, once: any type that ``msgspec`` knows. A struct that names only the
         fields it wants is the fastest way to read many. A record that is not of that type is left out, and a warning
@@ -145,17 +147,17 @@ class SessionReader(Committing):
             make,
             after=check_count("after", after),
             before=check_count("before", before),
-            last=check_count("limit", limit),
+            limit=check_count("limit", limit),
         )
         if made is None:
             raise not_found(session_id)
         return made
 
     async def _read(
-        self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
+        self, session_id: str, *, after: int | None = None, before: int | None = None, limit: int | None = None
     ) -> StoredSession | None:
         """A session as stored, if it is there and is this owner's to see."""
-        return await self._made_of(session_id, lambda stored: stored, after=after, before=before, last=last)
+        return await self._made_of(session_id, lambda stored: stored, after=after, before=before, limit=limit)
 
     async def _made_of(
         self,
@@ -164,7 +166,7 @@ class SessionReader(Committing):
         *,
         after: int | None = None,
         before: int | None = None,
-        last: int | None = None,
+        limit: int | None = None,
     ) -> T | None:
         """What is made of a session, if it is there and is this owner's to see.
 
@@ -173,7 +175,7 @@ class SessionReader(Committing):
         session_id = check_session_id(session_id)
 
         async def read_and_make(engine: Engine) -> T | None:
-            stored = await engine.read_session(session_id, after=after, before=before, last=last)
+            stored = await read_page(engine, session_id, after=after, before=before, limit=limit)
             if stored is None or self._owner not in (None, stored.fields.user_id):
                 return None
             return make(stored)

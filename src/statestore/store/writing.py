@@ -141,7 +141,7 @@ class SessionWriter(SessionReader):
 
     async def _is_still_there(self, session: Session) -> bool:
         """Whether the store has this session, and not another one that took its id since."""
-        stored = await self._read(session.id, last=0)
+        stored = await self._read(session.id, limit=0)
         return stored is not None and stored.fields.created == session.created_text
 
     async def _settle(self, session: Session) -> None:
