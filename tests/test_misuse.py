@@ -95,11 +95,31 @@ def test_pruning_takes_a_prune_config(store: StateStore, config: Any) -> None:
     assert store.prune_sessions(PruneConfig()) == 0
 
 
-def test_keys_are_a_list(store: StateStore) -> None:
+@pytest.mark.parametrize("keys", ["k", 5, iter(["k"]), {"k"}])
+def test_keys_are_a_list(store: StateStore, keys: Any) -> None:
     store.save_session(Session("alice", "s"))
     with pytest.raises(InvalidValue, match="keys is a list"):
-        store.append("s", UserMessage("a"), keys="k")
+        store.append("s", UserMessage("a"), keys=keys)
+    with pytest.raises(InvalidValue, match="a key is a text"):
+        store.append("s", UserMessage("a"), keys=[["k"]])  # type: ignore[list-item]
     assert store.timeline("s") == []
+
+
+@pytest.mark.parametrize("change", [None, 5])
+def test_what_updates_a_session_is_a_function(store: StateStore, change: Any) -> None:
+    store.save_session(Session("alice", "s"))
+    with pytest.raises(InvalidValue, match="takes a function of a session"):
+        store.update_session_with("s", change)
+
+
+def test_a_path_of_bytes_is_refused(tmp_path: Path) -> None:
+    class Bytes:
+        def __fspath__(self) -> bytes:
+            return bytes(tmp_path / "state.db")
+
+    with pytest.raises(InvalidValue, match="a path is a text, not bytes"):
+        StateStore.open(Bytes())  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_object_of_one_store_is_not_saved_into_another(tmp_path: Path) -> None:

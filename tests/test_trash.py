@@ -14,7 +14,7 @@ import pytest
 
 from hooked import CountingEngine
 from statestore import CorruptSession, PruneConfig, SessionNotFound, StateStore, UserMessage, copy_store
-from statestore.engine import Change, ChangeSession
+from statestore.engine import Change, ChangeSession, DeleteDocument, Outcome
 from statestore.engines.memory import MemoryEngine
 
 HOUR_NS = 3_600_000_000_000
@@ -60,6 +60,23 @@ def test_a_users_prune_leaves_the_trash_of_others_alone(store: StateStore, monke
     assert trashed_ids(store) == ["bob"]
 
 
+class _Overtaken(MemoryEngine):
+    """Somebody else removes the first ones from the trash just before we do."""
+
+    async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
+        if isinstance(batch[0], DeleteDocument):
+            await super().commit(batch[:10])
+        return await super().commit(batch)
+
+
+def test_what_somebody_else_removed_from_the_trash_is_not_counted() -> None:
+    with StateStore.open(_Overtaken()) as store:
+        for number in range(20):
+            talk(store, f"s{number}")
+            store.delete_session(f"s{number}", trash_hours=1)
+        assert store.empty_trash() == 20 - 10 // 2
+
+
 def test_who_restores_one_session_or_prunes_one_user_does_not_read_the_whole_trash() -> None:
     engine = CountingEngine(MemoryEngine())
     with StateStore.open(engine) as store:
@@ -76,6 +93,22 @@ def test_who_restores_one_session_or_prunes_one_user_does_not_read_the_whole_tra
         assert store.empty_trash() == 119
         assert len(engine.commits) == 3
         assert store.list_trash() == []
+
+
+def test_a_full_trash_is_listed_in_a_few_pages_of_which_the_first_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("statestore.store.in_trash.FIRST_PAGE", 4)
+    engine = CountingEngine(MemoryEngine())
+    with StateStore.open(engine) as store:
+        for number in range(100):
+            talk(store, f"s{number}")
+            store.delete_session(f"s{number}", trash_hours=1)
+        engine.asked.clear()
+        assert len(trashed_ids(store)) == 100
+        assert engine.asked["list_documents"] <= 7
+        engine.asked.clear()
+        store.prune_sessions(KEEP_ALL)
+        assert engine.asked["list_documents"] == 1
+        assert store.empty_trash() == 100
 
 
 def test_what_is_searched_and_watched_does_not_come_from_the_trash(files_store: StateStore) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -16,6 +18,7 @@ from msgspec import structs
 from snapshots import snapshot
 from statestore import (
     AgentResponse,
+    CorruptDocument,
     Event,
     InvalidCursor,
     InvalidValue,
@@ -25,6 +28,57 @@ from statestore import (
     StateStore,
     UserMessage,
 )
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+NUMBER = UUID("12345678-1234-5678-1234-567812345678")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "title", "project"),
+    [
+        ("title", Colour.RED, "red", None),
+        ("title", date(2026, 1, 31), "2026-01-31", None),
+        ("title", 5, "hello", None),
+        ("project_id", NUMBER, "hello", str(NUMBER)),
+        ("project_ids", (NUMBER, "other"), "hello", str(NUMBER)),
+        ("project_ids", [], "hello", None),
+    ],
+)
+def test_listings_show_what_is_stored_whatever_it_was_made_of(
+    store: StateStore, key: str, value: Any, title: str, project: str | None
+) -> None:
+    session = Session("alice", "s")
+    session.add_user_message("hello")
+    session.set_metadata(key, value)
+    store.save_session(session)
+    for _ in range(2):
+        (summary,) = store.list_sessions()
+        assert (summary.title, summary.project_id) == (title, project)
+        if project:
+            assert [found.id for found in store.list_sessions(project_id=project)] == ["s"]
+        store.delete_session("s", trash_hours=1)
+        store.restore_session("s")
+
+
+def test_what_another_program_stored_is_saved_again_as_it_is(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path) as store:
+        session = Session("alice", "s")
+        session.project_id = "short"
+        store.save_session(session)
+        (file,) = tmp_path.glob("sessions/s.json")
+        file.write_text(file.read_text().replace("short", "long" * 200))
+        loaded = store.load_session("s")
+        assert loaded is not None
+        loaded.add_user_message("more")
+        store.save_session(loaded)
+        assert store.count_sessions(project_id="long" * 200) == 1
+        loaded.project_id = "other" * 200
+        with pytest.raises(InvalidValue, match="project_id is longer than 500 bytes"):
+            store.save_session(loaded)
 
 
 def nested(depth: int) -> Any:
@@ -510,7 +564,31 @@ def test_a_record_that_is_made_of_another_tells_what_was_replaced_and_keeps_the_
     assert "secret" not in repr(message)
 
 
-@pytest.mark.parametrize("bad", [{"content": "other"}, {"timestamp": 1}, {1: 2}, {"a": float("nan")}, {"a": b""}])
+@dataclass
+class Holder:
+    inside: Any
+
+
+@pytest.mark.parametrize("value", [b"abc", bytearray(b"abc"), memoryview(b"abc")])
+def test_bytes_are_refused_inside_of_objects_too(store: StateStore, value: Any) -> None:
+    """JSON would give back something else."""
+    for holder in (value, Holder(value), [Holder({"deep": value})]):
+        with pytest.raises(InvalidValue, match="is not JSON: use a list or a text, or save_bytes"):
+            store.save_json("notes", "n", holder)
+    assert store.list_categories() == []
+
+
+def test_a_number_that_json_does_not_have_is_damage_and_no_wrong_type(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path) as store:
+        store.save_json("notes", "n", 5)
+        (tmp_path / "notes" / "n.json").write_text("1e999")
+        with pytest.raises(CorruptDocument, match=r"notes/n\.json cannot be read"):
+            store.load_json("notes", "n")
+
+
+@pytest.mark.parametrize(
+    "bad", [{"content": "other"}, {"timestamp": 1}, {1: 2}, {"a": float("nan")}, {"a": b""}, 5, ["a"]]
+)
 def test_extra_fields_are_json_under_names_of_their_own(bad: Any) -> None:
     with pytest.raises(InvalidValue, match="extra"):
         UserMessage("hello", extra=bad)

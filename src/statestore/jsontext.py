@@ -80,7 +80,7 @@ def _checked_other(value: Any, where: str, depth: int) -> Any:
         found = cast("object", value)
         raise InvalidValue(f"{where}: {type(found).__name__} is not JSON: use a list or a text, or save_bytes")
     try:
-        plain = msgspec.to_builtins(value, builtin_types=(datetime,), enc_hook=_refuse)
+        plain = msgspec.to_builtins(value, builtin_types=(datetime, bytes, bytearray, memoryview), enc_hook=_refuse)
     except (TypeError, NotImplementedError, msgspec.MsgspecError, OverflowError) as error:
         raise InvalidValue(f"{where}: {error}") from error
     return _checked(plain, where, depth)
@@ -100,7 +100,13 @@ def json_string(text: str, where: str) -> bytes:
 
 def is_unicode(text: str) -> bool:
     """Whether a text has no lone surrogates, as the names of files have whose bytes are no text."""
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_text(text: object, where: str) -> str:

@@ -30,6 +30,10 @@ _LABELS: Final[dict[str, tuple[str, Callable[[Any], str | None]]]] = {
 }
 
 
+LABEL_KEYS: Final = tuple(_LABELS)
+"""The metadata keys that a label comes from."""
+
+
 def labels_in(metadata: Mapping[str, Any], keys: Iterable[str]) -> dict[str, str | None]:
     """The labels that these metadata keys give; ``None`` where a key gives none."""
     found: dict[str, str | None] = {}

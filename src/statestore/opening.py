@@ -49,6 +49,8 @@ def engine_for(
             )
         return target
     text = os.fspath(target)
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValue(f"a path is a text, not {type(text).__name__}: os.fsdecode makes one of it")
     scheme, colon, rest = text.partition(":")
     is_path = not colon or len(scheme) < 2 or os.sep in scheme or isinstance(target, os.PathLike)
     if is_path:

@@ -111,6 +111,8 @@ def _known_fields(of: type[_Record]) -> frozenset[str]:
 
 def _with_extra(record: _Record, extra: Mapping[str, Any]) -> Any:
     """The record with more fields than its own, which are kept beside them as they are."""
+    if not isinstance(extra, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValue(f"extra: fields by name, as a dict, not {type(extra).__name__}")
     taken = _known_fields(type(record)).intersection(extra)
     if taken:
         raise InvalidValue(f"extra: a record has a field {min(taken)!r} of its own")

@@ -14,7 +14,7 @@ from statestore.jsontext import check_label, check_text
 from statestore.ledger import Ledger, Origin, check_metadata
 from statestore.names import SessionId, check_session_id
 from statestore.records import AgentResponse, Event, Record, UserMessage
-from statestore.stored import OPTIONAL_FIELDS, StoredSession
+from statestore.stored import OPTIONAL_FIELDS, SessionFields, StoredSession
 from statestore.timeline import TimelineEntry, in_order
 from statestore.timestamps import RisingClock, datetime_of, nanoseconds, now_text, text_of
 
@@ -268,13 +268,14 @@ def session_of(stored: StoredSession, place: str, *, is_part: bool = False) -> S
     return Session._of(stored, place, is_part=is_part)  # pyright: ignore[reportPrivateUsage] - for the store alone
 
 
-def field_values(session: Session) -> dict[str, str | None]:
-    """The four optional fields, checked."""
+def field_values(session: Session, stored: SessionFields | None) -> dict[str, str | None]:
+    """The four optional fields, checked; what another program stored is taken as it is."""
     values: dict[str, str | None] = {}
     for name in OPTIONAL_FIELDS:
-        value: object = getattr(session, name)
-        check = check_label if name == "project_id" else check_text
-        values[name] = None if value is None else check(value, name)
+        value: Any = getattr(session, name)
+        if value is not None and (stored is None or value != getattr(stored, name)):
+            value = check_label(value, name) if name == "project_id" else check_text(value, name)
+        values[name] = value
     return values
 
 

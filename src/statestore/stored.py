@@ -288,6 +288,8 @@ class Document(Struct, frozen=True):
         try:
             return msgspec.json.decode(self.body, type=type)
         except msgspec.ValidationError as error:
+            if type is Any:
+                raise CorruptDocument(f"{self._place} cannot be read: {error}") from error
             raise InvalidValue(f"{self._place} is not what was asked for: {error}") from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise CorruptDocument(f"{self._place} cannot be read: {error}") from error

@@ -21,18 +21,19 @@ def appending(
 ) -> ChangeSession:
     """Add records to a session that is there, and is this owner's if one is named; with a key for each, or none."""
     session_id = check_session_id(session_id)
-    if isinstance(keys, str):
-        raise InvalidValue("keys is a list with one key for each record, not a text")
+    if keys is not None and (isinstance(keys, str) or not isinstance(keys, Sequence)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValue(f"keys is a list with one key for each record, not {type(keys).__name__}")
     if keys is not None and len(keys) != len(records):
         raise InvalidValue(f"{len(records)} records but {len(keys)} keys: give one for each, or None in its place")
     if keys is not None:
+        keys = [None if key is None else check_label(key, "a key", may_be_empty=False) for key in keys]
         _check_keys(records, keys)
     updated = now_text()
     new: list[NewRecord] = []
     for record, key in zip(records, keys or [None] * len(records), strict=True):
         if not isinstance(record, (UserMessage, AgentResponse, Event)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidValue(f"a record is a UserMessage, an AgentResponse or an Event, not {type(record).__name__}")
-        new.append(new_record(record, None if key is None else check_label(key, "a key", may_be_empty=False)))
+        new.append(new_record(record, key))
         updated = later_of(updated, record.timestamp_text)
     return ChangeSession(
         id=session_id, updated=updated, requires=Requires(present=True, owner=owner), append=tuple(new)

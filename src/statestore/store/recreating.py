@@ -6,7 +6,7 @@ import msgspec
 
 from statestore.engine import ChangeSession, NewRecord, NewSession, Requires
 from statestore.jsontext import members
-from statestore.labels import labels_in, opening_of
+from statestore.labels import LABEL_KEYS, labels_in, opening_of
 from statestore.records import Record, UserMessage
 from statestore.stored import OPTIONAL_FIELDS, StoredSession
 from statestore.timestamps import nanoseconds
@@ -53,4 +53,4 @@ def fields_of(stored: StoredSession) -> dict[str, str | None]:
     """The fields and the labels that follow from the metadata; ``None`` where unset."""
     metadata = msgspec.json.decode(stored.metadata)
     fields: dict[str, str | None] = {name: getattr(stored.fields, name) for name in OPTIONAL_FIELDS}
-    return fields | labels_in(metadata, ("title", "project_id", "project_ids"))
+    return fields | labels_in(metadata, LABEL_KEYS)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
+
+import msgspec
 
 from statestore.engine import ChangeSession, NewRecord, NewSession, Outcome, Requires
 from statestore.errors import SessionConflict, SessionNotFound
 from statestore.jsontext import changed_members, members
-from statestore.labels import labels_in, opening_of
+from statestore.labels import LABEL_KEYS, labels_in, opening_of
 from statestore.ledger import Ledger, Origin, Shelf
 from statestore.records import Record, UserMessage, body_of, column_of, kind_of
 from statestore.session import Session, field_values, ledger_of
@@ -60,7 +62,7 @@ class Draft:
         self.cut = cut = ledger.rewritten_since() if is_edited and not as_new else None
         _refuse_what_cannot_be_sent(session, known, as_new=as_new, is_rewrite=cut is not None)
 
-        values = field_values(session)
+        values = field_values(session, known.fields if known else None)
         was = {} if as_new or known is None else {name: getattr(known.fields, name) for name in values}
         fields = {name: value for name, value in values.items() if value != was.get(name)}
         set_metadata, unset_metadata = ledger.changed_metadata()
@@ -75,7 +77,7 @@ class Draft:
                 return
             session.touch()
         self.fields = SessionFields(session.user_id, session.created_text, session.updated_text, **values)
-        labels = self._labels(session, (*set_metadata, *unset_metadata))
+        labels = self._labels(session, set_metadata, unset_metadata)
         self.change = ChangeSession(
             id=str(session.id),
             updated=session.updated_text,
@@ -98,9 +100,15 @@ class Draft:
             self.records = [pending.record for pending in ledger.pending]
             self._keys = [pending.key for pending in ledger.pending]
 
-    def _labels(self, session: Session, touched: Sequence[str]) -> dict[str, str | None]:
-        """What listings will show otherwise, since these metadata or the first message may have changed."""
-        labels = labels_in(session.metadata, touched) if touched else {}
+    def _labels(
+        self, session: Session, set_metadata: Mapping[str, bytes], unset_metadata: Sequence[str]
+    ) -> dict[str, str | None]:
+        """What listings will show otherwise, since these metadata or the first message may have changed.
+
+        It is worked out from what is stored, not from what was set: a UUID is stored as a text.
+        """
+        stored = {key: msgspec.json.decode(set_metadata[key]) for key in LABEL_KEYS if key in set_metadata}
+        labels = labels_in(stored, (*set_metadata, *unset_metadata))
         if self.cut is not None and self.known is not None and self.known.holds_opening:
             first = session.user_messages[:1]
             labels["opening"] = opening_of(first[0].content) if first else None

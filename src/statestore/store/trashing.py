@@ -168,9 +168,7 @@ class SessionTrasher(SessionWriter):
             names.append(name)
         removed = 0
         for chunk in _chunks(names):
-            ours = await self._ours(chunk)
-            await self._remove(ours)
-            removed += len(ours)
+            removed += await self._remove(await self._ours(chunk))
         return removed
 
     async def _ours(self, names: Sequence[str]) -> Sequence[str]:
@@ -178,15 +176,21 @@ class SessionTrasher(SessionWriter):
         owner = self._owner
         return names if owner is None else await self._host.run(lambda engine: names_of_owner(engine, owner, names))
 
-    async def _remove(self, names: Sequence[str]) -> None:
-        """Remove some from the trash, at once."""
+    async def _remove(self, names: Sequence[str]) -> int:
+        """Remove some from the trash, at once; of how many there was still something."""
+        removals = list(map(_removal, names))
         if self._engine.atomic_scope == "store":
-            await self._engine.commit([change for name in names for change in _removal(name)])
-            return
-        for removals in zip(*map(_removal, names), strict=True):  # first the notes, which tell of the contents
-            for result in await commit_each(self._engine, removals):
+            outcomes = await self._engine.commit([change for removal in removals for change in removal])
+            deleted = [outcome.deleted for outcome in outcomes]
+            return sum(map(max, deleted[::2], deleted[1::2]))
+        was_there: set[str] = set()
+        for step in zip(*removals, strict=True):  # first the notes, which tell of the contents
+            for name, result in zip(names, await commit_each(self._engine, step), strict=True):
                 if isinstance(result, Exception):
                     raise result
+                if result[0].deleted:
+                    was_there.add(name)
+        return len(was_there)
 
 
 def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:

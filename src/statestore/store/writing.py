@@ -88,6 +88,8 @@ class SessionWriter(SessionReader):
         ``change`` is a plain function; it may be called several times, each time with a fresh session. ``last`` loads
         only its newest records, at most that many: none are needed for a counter in the metadata.
         """
+        if not callable(change):
+            raise InvalidValue(f"update_session_with takes a function of a session, not {type(change).__name__}")
         for _ in range(MAX_ATTEMPTS):
             session = await self.load_session(session_id, last=last)
             if session is None:
