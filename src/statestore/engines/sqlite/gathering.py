@@ -87,7 +87,8 @@ class Gathering:
                     waiting = self._waiting[:]
                     del self._waiting[: len(waiting)]
                     others = [entry for entry in waiting if not _are_decided(entry.slots)]
-                make([*own, *(slot for entry in others for slot in entry.slots)] if others else own)
+                entries = (own, *(entry.slots for entry in others))
+                make([slot for slots in entries for slot in slots if slot.result is None])
         finally:
             for entry in self._waiting[:1]:  # the next to lead; what it needs is there by now
                 entry.sleep.wake()

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import get_ident
 from typing import Final
 from weakref import WeakSet
@@ -95,6 +95,9 @@ class ConnectionPool:
         self._discard(connection)
 
     def _discard(self, connection: sqlite3.Connection) -> None:
+        with suppress(sqlite3.Error):  # whoever keeps a statement keeps the connection open, and what it locks
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
         connection.close()
         self._note_return()
 

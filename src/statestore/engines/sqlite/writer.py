@@ -108,6 +108,7 @@ class Writer:
             self._upkeep.note_commit(2 + 3 * len(slots) + transaction.bytes // PAGE, transaction.changes)
         except BaseException as error:
             self._known.clear()  # what is known may not have come to be
+            cursor.close()  # whoever keeps the error keeps the cursor, whose statement may not be over
             if connection.in_transaction:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
