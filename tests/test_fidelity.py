@@ -359,7 +359,7 @@ def laid_out(draw: st.DrawFn, value: Any) -> str:
 
 
 # The layouts above are the small examples, so there is no need to look for smaller ones.
-@settings(max_examples=40, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_white_space_anywhere_changes_nothing(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     metadata = data.draw(st.sampled_from([{}, {"id": "x"}, {"user_messages": [], "a": 1, "agent_responses": []}]))

@@ -331,7 +331,7 @@ def test_an_exchange_appended_without_a_load_changes_nothing_else(
 ) -> None:
     before = text_of(directory, session_id)
     message = Session("user").add_user_message("question")
-    response = AgentResponse("answer", timestamp=utc(2030, 1, 1))
+    response = AgentResponse("answer", timestamp=utc(2999, 1, 1))
     golden.append(session_id, message, response)
     text = with_record(before, "user_messages", {"content": "question", "timestamp": message.timestamp_text})
     expected = with_updated(with_record(text, "agent_responses", response_json(response)), loaded(golden, session_id))

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from statestore.records import AGENT, USER
@@ -231,7 +231,6 @@ def test_the_beginning_of_a_word_with_a_star_finds_it(text: str, data: st.DataOb
         assert is_found(text, word[: data.draw(st.integers(1, len(word)))] + "*")
 
 
-@settings(deadline=None)  # the long examples take their time
 @given(st.text() | texts)
 @example('"')
 @example("\0")

@@ -123,7 +123,7 @@ def test_moments_have_0_3_or_6_digits_and_a_z(shared: tuple[StateStore, Path], m
     assert loaded.user_messages[0].timestamp == moment
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     contents=st.lists(texts, min_size=1, max_size=4), user=labels, key=labels.filter(bool), value=values, persona=texts
 )
@@ -155,7 +155,7 @@ def test_any_text_and_value_round_trips_and_the_file_keeps_its_form(
     assert json.dumps(loaded.events[0].data) == json.dumps(value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(value=values)
 def test_a_json_document_is_what_serde_would_write(shared: tuple[StateStore, Path], value: Any) -> None:
     store, directory = shared

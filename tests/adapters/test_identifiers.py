@@ -54,7 +54,7 @@ def test_what_the_rule_refuses_is_encoded_as_in_a_url(text: str, stored: str) ->
     assert foreign_id(stored) == text
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(ANY)
 def test_every_text_has_a_name_that_leads_back(text: str) -> None:
     stored = stored_id(text)
@@ -62,7 +62,7 @@ def test_every_text_has_a_name_that_leads_back(text: str) -> None:
     assert foreign_id(stored, birth_metadata(text)) == text
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(ANY, ANY)
 def test_two_texts_never_share_a_name(one: str, other: str) -> None:
     assert (stored_id(one) == stored_id(other)) == (one == other)
@@ -83,7 +83,7 @@ def test_a_long_text_is_shortened_and_kept_in_the_metadata() -> None:
         foreign_id(stored)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(ANY, min_size=1, max_size=4))
 def test_an_id_of_several_parts_leads_back(parts: list[str]) -> None:
     joined = stored_id(joined_text(*parts))
@@ -96,7 +96,7 @@ def test_an_id_of_several_parts_is_readable() -> None:
     assert joined_text("a:b", "c") != joined_text("a", "b:c")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(LIKELY | st.sampled_from(["a.json", "x.MD", ".bin", "a%2Ejson"]), min_size=1, max_size=4))
 def test_a_category_leads_back_to_its_parts(parts: list[str]) -> None:
     category = stored_category(*parts)
@@ -104,7 +104,7 @@ def test_a_category_leads_back_to_its_parts(parts: list[str]) -> None:
     assert category_parts(category) == tuple(parts)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(ANY)
 def test_a_document_can_have_any_name(text: str) -> None:
     name = stored_name(text)

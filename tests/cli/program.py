@@ -43,6 +43,12 @@ def environment(**changes: str) -> dict[str, str]:
     return kept | {"PYTHONPATH": path, "TERM": "xterm-256color", "TZ": "UTC"} | changes
 
 
+def path_that_begins_with(code: str, place: Path) -> str:
+    """A PYTHONPATH by which every Python runs some code, kept in a directory, before anything else."""
+    (place / "sitecustomize.py").write_text(code)
+    return os.pathsep.join([str(place), environment()["PYTHONPATH"]])
+
+
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "statestore", *arguments]
 

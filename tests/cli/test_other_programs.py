@@ -7,9 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import Terminal, refused, run, run_process
+from program import Terminal, path_that_begins_with, refused, run, run_process
 
 ROOT = Path(__file__).parent.parent.parent
+WRITERS_WAIT = """
+import select, sys
+if "--write-to" in sys.orig_argv:
+    reader_goes = select.poll()
+    reader_goes.register(1, 0)
+    reader_goes.poll()
+"""
+"""The demo does not go on while its writer has stored nothing."""
 
 
 def test_the_demo_is_kept_only_where_nothing_is(tmp_path: Path) -> None:
@@ -26,7 +34,8 @@ def test_the_demo_is_kept_only_where_nothing_is(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_the_demo_silently(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path, 80, "demo")
+    path = path_that_begins_with(WRITERS_WAIT, tmp_path)
+    terminal = Terminal(tmp_path, 80, "demo", PYTHONPATH=path)
     terminal.wait_for("A writer saves exchanges")
     terminal.press("\x03")
     assert terminal.end().replace("^C", "").count("\n") == 1

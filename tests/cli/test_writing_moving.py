@@ -8,14 +8,24 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from program import STYLE, Terminal, command, environment, lines_of, refused, run, run_process, screen
+from program import (
+    STYLE,
+    Terminal,
+    command,
+    environment,
+    lines_of,
+    path_that_begins_with,
+    refused,
+    run,
+    run_process,
+    screen,
+)
 
 from children import PATIENCE
-from statestore import Session, StateStore
+from statestore import StateStore
 
 GOLDEN = Path(__file__).parent.parent / "data" / "golden"
 
@@ -86,22 +96,25 @@ def test_an_unwritable_target_is_an_error_and_leaves_nothing(here: Path) -> None
     assert sorted(os.listdir(here)) == before
 
 
-def test_an_export_that_is_interrupted_leaves_what_was_there_and_no_half(tmp_path: Path) -> None:
-    with StateStore.open(tmp_path / "state.db", durability="relaxed") as store:
-        session = Session("alice", "long")
-        for number in range(20_000):
-            session.add_agent_response(f"# {number}\n\n- one\n- **two** and `three`\n")
-        store.save_session(session)
-    (tmp_path / "out.html").write_text("before")
-    process = subprocess.Popen(command("export", "-o", "out.html"), cwd=tmp_path, env=environment())
-    deadline = time.monotonic() + PATIENCE
-    while not any(file.stat().st_size for file in tmp_path.glob(".out.html.*.part")):
-        assert process.poll() is None, "it was faster than the test"
-        assert time.monotonic() < deadline
-    process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE) == -signal.SIGINT
-    assert (tmp_path / "out.html").read_text() == "before"
-    assert not list(tmp_path.glob(".out.html.*"))
+INTERRUPTED_AT_THE_FIRST_BYTES = """
+import os, signal
+write = os.write
+def write_and_interrupt(fd, data):
+    written = write(fd, data)
+    if os.readlink(f"/proc/self/fd/{fd}").endswith(".part"):
+        signal.raise_signal(signal.SIGINT)
+    return written
+os.write = write_and_interrupt
+"""
+
+
+def test_an_export_that_is_interrupted_leaves_what_was_there_and_no_half(here: Path, tmp_path: Path) -> None:
+    (here / "out.html").write_text("before")
+    path = path_that_begins_with(INTERRUPTED_AT_THE_FIRST_BYTES, tmp_path)
+    done = run(here, "export", "-o", "out.html", PYTHONPATH=path)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+    assert (here / "out.html").read_text() == "before"
+    assert not list(here.glob(".out.html.*"))
 
 
 def test_an_export_into_a_closed_pipe_ends_silently(here: Path) -> None:

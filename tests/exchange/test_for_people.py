@@ -152,7 +152,7 @@ SWALLOWING = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SWALLOWING, SWALLOWING)
 def test_no_message_swallows_the_next_one_in_markdown(one: str, other: str) -> None:
     with StateStore.open("memory:") as store:

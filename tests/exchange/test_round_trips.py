@@ -68,7 +68,7 @@ def test_files_of_the_rust_program_come_back_byte_for_byte(format: Format, tmp_p
         assert (tmp_path / "target" / "sessions" / file.name).read_bytes() == file.read_bytes()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from(["user", "agent", "tool"]), TEXTS, VALUES), max_size=6), TEXTS, VALUES)
 def test_any_text_and_any_value_comes_back(said: list[tuple[str, str, object]], title: str, value: object) -> None:
     with StateStore.open("memory:") as source, StateStore.open("memory:") as target:

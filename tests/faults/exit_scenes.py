@@ -128,8 +128,8 @@ def it_is_terminated() -> None:
 def it_is_interrupted() -> None:
     store = opened()
     signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.02)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
         while True:
             write(store)
     except KeyboardInterrupt:

@@ -47,7 +47,7 @@ def _at_work(url: str) -> list[tuple[str]]:
 
 
 async def _until_idle(url: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await asyncio.to_thread(_at_work, url):  # noqa: ASYNC110 - what is waited for happens at the server
             await asyncio.sleep(0.01)
 
@@ -55,16 +55,16 @@ async def _until_idle(url: str) -> None:
 @pytest.mark.parametrize("is_plain", [True, False])
 def test_what_waited_for_a_lock_when_it_failed_does_not_happen_when_the_lock_goes(url: str, is_plain: bool) -> None:
     async def work() -> None:
-        async with AsyncStateStore.open(url.replace("timeout=20", "timeout=1")) as store:
+        async with AsyncStateStore.open(url.replace("timeout=20", "timeout=3")) as store:
             session = await store.get_or_create_session("alice", "s")
             session.add_user_message("once")
             if not is_plain:
                 session.set_metadata("mood", "patient")
             async with _locked(url, "SELECT 1 FROM sessions FOR UPDATE"):
                 start = time.monotonic()
-                with pytest.raises(StoreUnavailable, match="did not answer within 1 s"):
+                with pytest.raises(StoreUnavailable, match="did not answer within 3 s"):
                     await store.save_session(session)
-                assert time.monotonic() - start < 2
+                assert time.monotonic() - start < 10
             await _until_idle(url)
             assert run_in(url, "SELECT count(*) FROM records") == [(0,)]
             await store.save_session(session)
@@ -100,7 +100,7 @@ def test_one_locked_session_holds_up_nobody_else(url: str, is_plain: bool) -> No
 
 def test_only_what_is_locked_fails_and_the_rest_of_its_group_is_made(url: str) -> None:
     async def work() -> None:
-        engine = engine_for(url.replace("timeout=20", "timeout=2"))
+        engine = engine_for(url.replace("timeout=20", "timeout=4"))
         await engine.open()
         await engine.commit([created("a"), created("b")])
         batches = [[appended(name, user(name))] for name in "aba"]
@@ -119,7 +119,7 @@ def test_only_what_is_locked_fails_and_the_rest_of_its_group_is_made(url: str) -
 def test_what_a_silent_server_had_not_read_when_it_failed_does_not_happen_when_it_goes_on(
     own_server: PostgresServer,
 ) -> None:
-    with StateStore.open(f"{own_server.url()}?schema=silent&timeout=1") as store:
+    with StateStore.open(f"{own_server.url()}?schema=silent&timeout=2") as store:
         store.get_or_create_session("alice", "s")
         for turn in range(3):
             store.append("s", UserMessage(f"before {turn}"))
@@ -136,7 +136,7 @@ def _backends(server: PostgresServer) -> set[tuple[int]]:
 
 async def _until_gone(server: PostgresServer, backends: set[tuple[int]]) -> None:
     """Wait until connections have ended: so the server has read whatever was sent on them."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while backends & await asyncio.to_thread(_backends, server):  # noqa: ASYNC110 - happens at the server
             await asyncio.sleep(0.01)
 
@@ -150,7 +150,7 @@ def test_a_clock_that_was_set_is_read_again_and_the_write_is_made(url: str, monk
         start = time.monotonic()
         store.get_or_create_session("alice", "s")
         assert store.append("s", UserMessage("one")) == [1]
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 15
     assert run_in(url, "SELECT last_value >= 2 FROM readings") == [(True,)]
 
 
@@ -224,40 +224,40 @@ async def _until_waiting(url: str, count: int) -> None:
         "SELECT 1 FROM pg_locks JOIN pg_class ON pg_class.oid = relation JOIN pg_namespace n ON n.oid = relnamespace "
         f"WHERE NOT granted AND nspname = '{schema_of(url)}'"
     )
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(await asyncio.to_thread(sql, url.partition("?")[0], waiting)) != count:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
 def test_a_check_of_a_store_whose_server_falls_silent_is_given_up_in_time(own_server: PostgresServer) -> None:
-    with StateStore.open(f"{own_server.url()}?schema=checked&timeout=1") as store:
+    with StateStore.open(f"{own_server.url()}?schema=checked&timeout=2") as store:
         store.get_or_create_session("alice", "s")
         start = time.monotonic()
-        with server_stopped(own_server), pytest.raises(StoreUnavailable, match="did not answer within 1 s"):
+        with server_stopped(own_server), pytest.raises(StoreUnavailable, match="did not answer within 2 s"):
             store.check()
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 15
         assert store.check() == []
 
 
 def test_a_check_may_take_longer_than_a_call(url: str) -> None:
     with StateStore.open(url) as store:
-        for number in range(30):
+        for number in range(6):
             store.get_or_create_session("alice", f"s{number}")
     run_in(
         url,
         "ALTER TABLE metadata RENAME TO quick_metadata",
         "CREATE FUNCTION slowly() RETURNS boolean LANGUAGE plpgsql VOLATILE AS "
-        "$$ BEGIN PERFORM pg_sleep(0.05); RETURN true; END $$",
+        "$$ BEGIN PERFORM pg_sleep(0.5); RETURN true; END $$",
         "ALTER TABLE records RENAME TO quick_records",
         "INSERT INTO quick_records SELECT id, 1, 0, '{}' FROM sessions",
         "CREATE VIEW records AS SELECT * FROM quick_records WHERE slowly()",
         "CREATE VIEW metadata AS SELECT * FROM quick_metadata",
         "SELECT 1",
     )
-    with StateStore.open(url.replace("timeout=20", "timeout=2")) as store:
+    with StateStore.open(url.replace("timeout=20", "timeout=4")) as store:
         start = time.monotonic()
-        assert len(store.check()) >= 30
-        assert time.monotonic() - start > 2 / 3 * 2, "or the test says nothing"
+        assert len(store.check()) >= 6
+        assert time.monotonic() - start > 2 / 3 * 4, "or the test says nothing"
 
 
 def test_a_store_with_many_connections_to_a_silent_server_is_closed_in_one_time(own_server: PostgresServer) -> None:
@@ -270,7 +270,7 @@ def test_a_store_with_many_connections_to_a_silent_server_is_closed_in_one_time(
             await engine.close()
             return time.monotonic() - start
 
-    assert asyncio.run(work()) < 3
+    assert asyncio.run(work()) < 8
 
 
 def test_many_writers_to_a_silent_server_do_not_wait_one_after_the_other(own_server: PostgresServer) -> None:
@@ -284,7 +284,7 @@ def test_many_writers_to_a_silent_server_do_not_wait_one_after_the_other(own_ser
                 assert all(isinstance(result, StoreUnavailable) for result in results)
                 return time.monotonic() - start
 
-    assert asyncio.run(work()) < 4
+    assert asyncio.run(work()) < 8
 
 
 def test_batches_that_are_too_much_for_one_statement_have_one_time_for_a_silent_server(
@@ -293,7 +293,7 @@ def test_batches_that_are_too_much_for_one_statement_have_one_time_for_a_silent_
     async def work() -> float:
         engine = engine_for(f"{own_server.url()}?schema=portions&timeout=1")
         await engine.open()
-        batches = [[PutDocument("large", str(number), "bin", bytes(PORTION))] for number in range(6)]
+        batches = [[PutDocument("large", str(number), "bin", bytes(PORTION))] for number in range(12)]
         with server_stopped(own_server):
             start = time.monotonic()
             results = await cast("GroupCommits", engine).commit_group(batches)
@@ -302,4 +302,4 @@ def test_batches_that_are_too_much_for_one_statement_have_one_time_for_a_silent_
         await engine.close()
         return took
 
-    assert asyncio.run(work()) < 4
+    assert asyncio.run(work()) < 8

@@ -170,7 +170,7 @@ def test_who_waits_is_woken_by_another_process_at_once(url: str, monkeypatch: py
             done, _ = await asyncio.wait([waiting], timeout=0.3)
             assert not done or is_cut, "nothing happened yet"
             await other.commit([appended("s", user("one"))])
-            await asyncio.wait_for(waiting, 5)
+            await asyncio.wait_for(waiting, 15)
             assert (await _told(engine, cursor))[0] == [("s", 1)]
 
     asyncio.run(work())
@@ -184,7 +184,7 @@ def test_who_joins_others_that_watch_does_not_rely_on_being_told_at_once(url: st
             async with connected(url) as connection, connection.transaction():
                 await append_through(connection, appended("s", user("one")))
                 await cast("Wakes", other).wait_for_changes(cursor, 0.001)
-                await asyncio.wait_for(cast("Wakes", engine).wait_for_changes(cursor, 60), 5)
+                await asyncio.wait_for(cast("Wakes", engine).wait_for_changes(cursor, 60), 15)
             assert (await _told(engine, cursor))[0] == [("s", 1)]
 
     asyncio.run(work())
@@ -326,7 +326,7 @@ def test_closing_does_not_wait_for_who_waits(url: str) -> None:
         cursor = await cast("Watches", engine).change_cursor()
         waiting = asyncio.create_task(cast("Wakes", engine).wait_for_changes(cursor, 60))
         await asyncio.sleep(0)
-        await asyncio.wait_for(engine.close(), 5)
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(engine.close(), 30)
+        await asyncio.wait_for(waiting, 30)
 
     asyncio.run(work())

@@ -92,7 +92,10 @@ def test_an_append_takes_as_many_round_trips_however_many_watch_other_sessions(
             await asyncio.sleep(0.2)
             noted.clear()
             for number in range(5):
+                naps = noted.count("watch")
                 await store.append("s", UserMessage(str(number)))
+                while noted.count("watch") == naps:  # noqa: ASYNC110 - until they sleep again
+                    await asyncio.sleep(0.01)
                 await asyncio.sleep(0.1)
             for watch in watching:
                 watch.cancel()
@@ -153,4 +156,4 @@ def test_many_watchers_of_a_silent_server_do_not_wait_one_after_the_other(own_se
         await engine.close()
         return took
 
-    assert asyncio.run(work()) < 4
+    assert asyncio.run(work()) < MANY / 2

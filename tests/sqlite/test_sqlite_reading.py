@@ -74,6 +74,7 @@ def test_a_reader_of_a_file_that_nobody_writes_opens_it_once(
     database: Path, opened: Callable[..., StateStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _at_rest(database, "hello")
+    monkeypatch.setattr(resting, "SETTLED_NS", 3600 * 10**9)
     with hooked() as made:
         reader = opened(read_only=True)
         assert said(reader, "a") == ["hello"]

@@ -83,7 +83,7 @@ def test_a_slot_on_its_way_keeps_no_other_session_from_being_stored_and_listed(o
     slot = key_slot(Keys("statestore").session(moving).encode())
 
     async def run() -> None:
-        async with AsyncStateStore.open(f"{own_cluster.url}&timeout=1") as store:
+        async with AsyncStateStore.open(f"{own_cluster.url}&timeout=3") as store:
             await store.save_session(new_session(moving))
             with on_its_way(source, target, slot):
                 results = await asyncio.gather(
@@ -109,7 +109,7 @@ def test_a_node_that_hangs_fails_its_own_sessions_and_no_others() -> None:
         others = [ids_at(found, prefix, node)[0] for node in living]
 
         async def run() -> None:
-            async with AsyncStateStore.open(f"{found.url}&prefix={prefix}&timeout=1.5") as store:
+            async with AsyncStateStore.open(f"{found.url}&prefix={prefix}&timeout=4.5") as store:
                 for session_id in (lost, *others):
                     await store.save_session(new_session(session_id))
                 living[0].client.execute_command("SCRIPT", "FLUSH")
@@ -133,7 +133,7 @@ def test_a_session_is_listed_although_the_categories_of_its_group_cannot_be() ->
         category = next(it for it in categories if node_of(found, Keys(prefix).category(it)) is living[0])
 
         async def run() -> None:
-            async with AsyncStateStore.open(f"{found.url}&prefix={prefix}&timeout=1.5") as store:
+            async with AsyncStateStore.open(f"{found.url}&prefix={prefix}&timeout=4.5") as store:
                 with hanging(dead):
                     await asyncio.gather(store.save_json(category, "n", 1), store.save_session(new_session(session_id)))
                     assert [summary.id for summary in await store.list_sessions(order="id")] == [session_id]
@@ -149,7 +149,7 @@ def test_an_outcome_on_a_node_that_hangs_holds_up_nobody_on_the_others() -> None
         (lost,), (other,) = ids_at(found, prefix, dead), ids_at(found, prefix, living[0])
 
         async def run() -> None:
-            async with AsyncStateStore.open(f"{found.url}&prefix={prefix}&timeout=1.5") as store:
+            async with AsyncStateStore.open(f"{found.url}&prefix={prefix}&timeout=4.5") as store:
                 for session_id in (other, lost):
                     await store.save_session(new_session(session_id))
                 with hanging(dead):
@@ -217,7 +217,7 @@ def test_a_document_for_which_the_server_ends_the_connection_takes_no_others_alo
     with cluster(1, options=limit) if is_cluster else server(*limit) as found:
 
         async def run() -> None:
-            url = f"{found.url}{'&' if is_cluster else '?'}timeout=2"
+            url = f"{found.url}{'&' if is_cluster else '?'}timeout=3"
             async with AsyncStateStore.open(url) as store:
                 sizes = {"a": 1, "b": 1, "long": 5_000_000, "c": 1, "d": 1}
                 results = await asyncio.gather(
@@ -240,7 +240,7 @@ def test_a_cluster_is_found_although_many_that_are_named_first_are_silent(prefix
         silent = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(7)]
         ports = [*(it.getsockname()[1] for it in silent), *(node.port for node in shared_cluster().nodes)]
         hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
-        with StateStore.open(f"valkey://{hosts}?cluster=true&prefix={prefix}&timeout=3") as store:
+        with StateStore.open(f"valkey://{hosts}?cluster=true&prefix={prefix}&timeout=12") as store:
             store.save_session(new_session("s"))
             assert store.session_exists("s")
 
@@ -253,7 +253,7 @@ def test_who_has_which_slots_is_learnt_anew_although_those_asked_first_hang() ->
         (other,) = ids_at(found, prefix, living[0])
 
         async def run() -> None:
-            async with AsyncStateStore.open(f"{found.url}&prefix={prefix}&timeout=1.5") as store:
+            async with AsyncStateStore.open(f"{found.url}&prefix={prefix}&timeout=4.5") as store:
                 await store.save_session(new_session(other))
                 with hanging(*dead):
                     living[0].client.execute_command("CLIENT", "KILL", "TYPE", "normal")

@@ -50,10 +50,10 @@ def test_a_user_who_may_not_is_told_so(own_server: ValkeyServer) -> None:
 
 def test_no_server_is_told_at_once() -> None:
     start = time.monotonic()
-    assert "cannot be reached" in refused(f"valkey://:{SECRET}@127.0.0.1:{free_port()}")
-    assert "cannot be reached" in refused("valkey:///nowhere/at/all.sock")
-    assert "cannot be reached" in refused(f"valkey://127.0.0.1:{free_port()}?cluster=true")
-    assert time.monotonic() - start < 5
+    assert "cannot be reached" in refused(f"valkey://:{SECRET}@127.0.0.1:{free_port()}?timeout=100")
+    assert "cannot be reached" in refused("valkey:///nowhere/at/all.sock?timeout=100")
+    assert "cannot be reached" in refused(f"valkey://127.0.0.1:{free_port()}?cluster=true&timeout=100")
+    assert time.monotonic() - start < 50
 
 
 def test_without_the_driver_the_extra_is_named() -> None:
@@ -91,7 +91,7 @@ def test_a_replica_takes_no_writes_and_can_be_read(own_server: ValkeyServer) -> 
     with StateStore.open(own_server.url) as store:
         store.save_session(Session.with_id("alice", "s"))
     with server("--replicaof", f"127.0.0.1 {own_server.port}") as replica:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not replica.client.exists("statestore:store"):
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -102,16 +102,16 @@ def test_a_replica_takes_no_writes_and_can_be_read(own_server: ValkeyServer) -> 
 
 
 def test_a_server_that_stops_answering_is_given_up(own_server: ValkeyServer) -> None:
-    with StateStore.open(f"{own_server.url}?timeout=1") as store:
+    with StateStore.open(f"{own_server.url}?timeout=3") as store:
         store.save_session(Session.with_id("alice", "s"))
         own_server.signal(signal.SIGSTOP)
         try:
             start = time.monotonic()
-            with pytest.raises(StoreUnavailable, match="has not answered for 1 s"):
+            with pytest.raises(StoreUnavailable, match="has not answered for 3 s"):
                 store.append("s", UserMessage("unheard"))
-            with pytest.raises(StoreUnavailable, match="has not answered for 1 s"):
+            with pytest.raises(StoreUnavailable, match="has not answered for 3 s"):
                 store.load_session("s")
-            assert time.monotonic() - start < 6
+            assert time.monotonic() - start < 30
         finally:
             own_server.signal(signal.SIGCONT)
         store.append("s", UserMessage("heard"))
@@ -126,7 +126,7 @@ def test_a_server_that_never_answered_is_given_up_after_the_whole_time(own_serve
     try:
         start = time.monotonic()
         assert "has not answered for 1.5 s" in refused(f"{own_server.url}?timeout=1.5")
-        assert 1 < time.monotonic() - start < 6
+        assert 1 < time.monotonic() - start < 15
     finally:
         own_server.signal(signal.SIGCONT)
 
@@ -165,15 +165,19 @@ def test_a_cluster_url_of_a_single_server_is_noticed() -> None:
 
 
 def test_a_cluster_that_is_down_says_so(own_cluster: ValkeyCluster) -> None:
+    left, *others = own_cluster.nodes
     with StateStore.open(f"{own_cluster.url}&timeout=2") as store:
         store.save_json("notes", "n", 1)
-        for node in own_cluster.nodes[1:]:
+        left.client.config_set("cluster-node-timeout", 1000)
+        for node in others:
             node.kill()
+        deadline = time.monotonic() + 60
+        while b"cluster_state:fail" not in left.client.execute_command("CLUSTER", "INFO"):  # type: ignore[operator]
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         start = time.monotonic()
-        with pytest.raises(StoreUnavailable):
-            for number in range(20):
-                store.save_json("notes", f"n{number}", 1)
-                store.save_session(Session.with_id("alice", f"s{number}"))
+        with pytest.raises(StoreUnavailable, match=r"the cluster is down|cannot be reached"):
+            store.save_json("notes", "m", 1)
         assert time.monotonic() - start < 20
 
 
