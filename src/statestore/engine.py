@@ -345,6 +345,22 @@ class Wakes(Protocol):
         ...
 
 
+class Changed(Struct, frozen=True):
+    """Which sessions changed, and whose they are, up to a cursor."""
+
+    sessions: frozenset[str]
+    users: frozenset[str]
+    cursor: str
+
+
+class PointsOut(Protocol):
+    """Points out which sessions changed, so that one look is enough for all who wait in one place."""
+
+    async def changed_since(self, after: str) -> Changed:
+        """Whom `Watches.read_changes` may have something to tell after a cursor, up to another one."""
+        ...
+
+
 class BacksUp(Protocol):
     """Copies itself while it is in use."""
 

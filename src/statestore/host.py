@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager
 from threading import get_ident
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from statestore.engine import Engine
 from statestore.errors import NotSupported, SessionConflict, StoreClosed
@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 NAP: Final = 0.05
 """Seconds after which a thread that waits for a turn, and was not woken, looks up."""
+SHORTEST_PAUSE: Final = 0.005
+LONGEST_PAUSE: Final = 0.1
+"""Seconds between two looks of a watcher: longer the longer nothing happens, no longer than anybody would notice."""
 
 
 class ClosedEngine:
@@ -38,6 +41,14 @@ class ClosedEngine:
 
     def __getattr__(self, name: str) -> Any:
         raise StoreClosed(f"{self.url} was closed")
+
+
+class Watch(NamedTuple):
+    """Somebody was told all up to a cursor, and waits for more: of one session or all, of one user or all."""
+
+    cursor: str
+    session_id: str | None
+    user_id: str | None
 
 
 class Host(ABC):
@@ -67,8 +78,8 @@ class Host(ABC):
         """Wait for all that was spawned."""
 
     @abstractmethod
-    async def pause(self, seconds: float) -> None:
-        """Do nothing for a while."""
+    async def wait_for_changes(self, watch: Watch, pause: float) -> str:
+        """Do nothing for a while, or until something happens that may concern a watcher; where it reads on."""
 
 
 def step(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -123,8 +134,9 @@ class PlainHost(Host):
         for thread in threads:
             thread.join()
 
-    async def pause(self, seconds: float) -> None:
-        time.sleep(seconds)  # noqa: ASYNC251 - in plain code the caller's thread is what waits
+    async def wait_for_changes(self, watch: Watch, pause: float) -> str:
+        time.sleep(pause)  # noqa: ASYNC251 - in plain code the caller's thread is what waits
+        return watch.cursor
 
 
 def given_turn(

@@ -9,12 +9,14 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, TypeVar, cast
+from weakref import WeakValueDictionary
 
+from statestore.bridge.lookout import Lookout
 from statestore.bridge.workers import Workers
 from statestore.bridge.writer import GroupWriter
-from statestore.engine import Change, Engine, GroupCommits, Outcome, RunsIn
+from statestore.engine import Change, Changed, Engine, GroupCommits, Outcome, PointsOut, RunsIn
 from statestore.errors import StoreClosed
-from statestore.host import Host, given_turn, step
+from statestore.host import Host, Watch, given_turn, step
 from statestore.session import Session
 
 T = TypeVar("T")
@@ -99,6 +101,8 @@ class LoopHost(Host):
         self.engine = cast("Engine", WorkerEngine(engine)) if engine.runs_in == "worker" else engine
         self._tasks: dict[asyncio.Task[None], Future[None]] = {}
         """What was spawned, each with what tells other loops and threads that it is over."""
+        self._lookouts: WeakValueDictionary[asyncio.AbstractEventLoop, Lookout] = WeakValueDictionary()
+        """One for each loop in which watchers wait."""
 
     async def run(self, work: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
         engine: object = self.engine
@@ -123,5 +127,12 @@ class LoopHost(Host):
         if ends := [asyncio.wrap_future(over) for task, over in spawned if task.get_loop().is_running()]:
             await asyncio.wait(ends)
 
-    async def pause(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+    async def wait_for_changes(self, watch: Watch, pause: float) -> str:
+        if not hasattr(self.engine, "changed_since"):
+            await asyncio.sleep(pause)
+            return watch.cursor
+        lookout = self._lookouts.setdefault(asyncio.get_running_loop(), Lookout(self._changed_since))
+        return await lookout.wait(watch)
+
+    async def _changed_since(self, cursor: str) -> Changed:
+        return await cast("PointsOut", self.engine).changed_since(cursor)

@@ -7,14 +7,12 @@ from typing import Final, cast
 
 from statestore.engine import Wakes, Watches
 from statestore.errors import InvalidCursor
+from statestore.host import LONGEST_PAUSE, SHORTEST_PAUSE, Watch
 from statestore.names import check_session_id
 from statestore.notices import Notice, notice_of
 from statestore.store.capabilities import watching
 from statestore.store.reading import SessionReader, understanding
 
-SHORTEST_PAUSE: Final = 0.005
-LONGEST_PAUSE: Final = 0.1
-"""Seconds between two looks: longer the longer nothing happens, and no longer than anybody would notice."""
 LONGEST_WAIT: Final = 10.0
 """Seconds after which we look even though the engine did not wake us."""
 
@@ -49,17 +47,17 @@ class SessionWatcher(SessionReader):
                     told = notice_of(notice)
                 yield told
             if page.cursor == cursor:
-                await self._wait(cursor, pause)
+                cursor = await self._wait(Watch(cursor, session_id, self._owner), pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
             else:
                 cursor, pause = page.cursor, SHORTEST_PAUSE
 
-    async def _wait(self, cursor: str, pause: float) -> None:
-        """Wait until something happens, or for a while if the engine cannot tell."""
+    async def _wait(self, watch: Watch, pause: float) -> str:
+        """Wait until something happens, or for a while if nobody can tell; where to read on."""
         if hasattr(self._engine, "wait_for_changes"):
-            await cast("Wakes", self._engine).wait_for_changes(cursor, LONGEST_WAIT)
-        else:
-            await self._host.pause(pause)
+            await cast("Wakes", self._engine).wait_for_changes(watch.cursor, LONGEST_WAIT)
+            return watch.cursor
+        return await self._host.wait_for_changes(watch, pause)
 
     def _watched(self) -> Watches:
         return watching(self._engine)

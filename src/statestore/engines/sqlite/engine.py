@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from statestore.engine import (
     AtomicScope,
     Batch,
+    Changed,
     ChangePage,
     DocumentQuery,
     Outcome,
@@ -43,7 +44,7 @@ from statestore.engines.sqlite.pool import ConnectionPool
 from statestore.engines.sqlite.resting import RestingFile
 from statestore.engines.sqlite.turns import Turnstile
 from statestore.engines.sqlite.upkeep import Upkeep
-from statestore.engines.sqlite.watching import present_cursor, read_changes
+from statestore.engines.sqlite.watching import changed_since, present_cursor, read_changes
 from statestore.engines.sqlite.writer import Writer
 from statestore.engines.usage import Usage
 from statestore.errors import CorruptData, InvalidValue, StoreNotFound, StoreUnavailable
@@ -260,6 +261,9 @@ class SqliteEngine:
         self, after: str, *, session_id: str | None = None, user_id: str | None = None, limit: int = 500
     ) -> ChangePage:
         return self._read(lambda connection: read_changes(connection, after, session_id, user_id, limit))
+
+    async def changed_since(self, after: str) -> Changed:
+        return self._read(lambda connection: changed_since(connection, after))
 
     # -- caring ----------------------------------------------------------------------------------------------
 

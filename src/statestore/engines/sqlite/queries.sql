@@ -161,7 +161,7 @@ FROM json_each(?) JOIN sessions ON number = value >> 32 WHERE value & 0xffffffff
 -- Watching -----------------------------------------------------------------------------------------------------------
 
 -- name: changes_kept
-SELECT min(change), max(change) FROM changes;
+SELECT (SELECT min(change) FROM changes), (SELECT max(change) FROM changes);
 
 -- name: identity
 SELECT id FROM identity;

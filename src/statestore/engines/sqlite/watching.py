@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Final
 
-from statestore.engine import ChangePage
+from statestore.engine import Changed, ChangePage
 from statestore.engines.columns import kind_in
 from statestore.engines.places import LAST_SEQ, place_of, seq_of
 from statestore.engines.snapshots import snapshot
@@ -18,6 +18,8 @@ from statestore.stored import StoredRecord
 
 MOST: Final = 2**31
 """More rows than any page has."""
+AT_A_LOOK: Final = 500
+"""How many changes are looked at for those who wait."""
 
 
 def present_cursor(connection: sqlite3.Connection) -> str:
@@ -35,13 +37,7 @@ def read_changes(
     """What happened after a cursor, in order."""
     moment = Moment.parse(after, last_seq=LAST_SEQ)
     with snapshot(connection):
-        oldest, last = connection.execute(SQL["changes_kept"]).fetchone()
-        is_ours = moment.identity == _identity(connection) and moment.change <= (last or 0)
-        if not is_ours or moment.change < (oldest or 1) - 1:
-            raise CursorExpired(
-                f"the changes since {after[:60]!r} are no longer kept, or it is a cursor of another store: "
-                "load what you need, and watch from change_cursor()"
-            )
+        changes = _changes_after(connection, moment, limit)
 
         def added(row: ChangeRow, told: int) -> Iterator[StoredRecord]:
             assert row.first is not None
@@ -50,6 +46,29 @@ def read_changes(
             for place, column, body in connection.execute(SQL["added_records"], places):
                 yield StoredRecord(seq_of(place), kind_in(column, body), body)
 
-        rows = connection.execute(SQL["changes"], (moment.change, min(limit, MOST))).fetchall()
-        changes = (ChangeRow(*row) for row in rows)
         return tell(changes, moment, added, session_id=session_id, user_id=user_id, limit=limit)
+
+
+def changed_since(connection: sqlite3.Connection, after: str) -> Changed:
+    """Which sessions something happened to after a cursor."""
+    moment = Moment.parse(after, last_seq=LAST_SEQ)
+    with snapshot(connection):
+        changes = _changes_after(connection, moment, AT_A_LOOK)
+    return Changed(
+        frozenset(name for row in changes for name in (row.id, row.gone_id) if name is not None),
+        frozenset(name for row in changes for name in (row.user_id, row.gone_user) if name is not None),
+        Moment(moment.identity, changes[-1].change).cursor if changes else after,
+    )
+
+
+def _changes_after(connection: sqlite3.Connection, moment: Moment, limit: int) -> list[ChangeRow]:
+    """The changes after a moment, so many at most; `CursorExpired` if some of them are no longer kept."""
+    oldest, last = connection.execute(SQL["changes_kept"]).fetchone()
+    is_ours = moment.identity == _identity(connection) and moment.change <= (last or 0)
+    if not is_ours or moment.change < (oldest or 1) - 1:
+        raise CursorExpired(
+            f"the changes since {moment.cursor[:60]!r} are no longer kept, or it is a cursor of another store: "
+            "load what you need, and watch from change_cursor()"
+        )
+    rows = connection.execute(SQL["changes"], (moment.change, min(limit, MOST)))
+    return [ChangeRow(*row) for row in rows]
