@@ -6,12 +6,13 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from sqlite_hooks import raw, wreck
 
-from statestore import AsyncStateStore, CursorExpired, Notice, StateStoreError, StoreClosed, UserMessage
+from statestore import AsyncStateStore, CursorExpired, Notice, StateStore, StateStoreError, StoreClosed, UserMessage
 from statestore.conformance.watching import HISTORY
 from statestore.engine import Changed, ChangePage
 from statestore.engines.sqlite import SqliteEngine
@@ -278,3 +279,19 @@ def test_a_look_is_as_small_however_many_changes_are_kept(statement: str, databa
         plan = [row[3] for row in connection.execute("EXPLAIN QUERY PLAN " + SQL[statement], arguments)]
     assert any("SEARCH changes" in step for step in plan)
     assert not any("SCAN changes" in step for step in plan)
+
+
+def test_a_damaged_record_hides_no_other_one_from_watchers(
+    database: Path, store: StateStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    for session_id in ("bad", "good"):
+        store.get_or_create_session("alice", session_id)
+    cursor = store.change_cursor()
+    store.append("bad", UserMessage("one"), UserMessage("two"))
+    store.append("good", UserMessage("three"))
+    with raw(database) as connection:
+        connection.execute("UPDATE records SET body = 'garbage' WHERE body LIKE '%one%'")
+    watch = store.watch(after=cursor)
+    assert [(notice.session_id, notice.seq) for notice in islice(watch, 2)] == [("bad", 2), ("good", 1)]
+    watch.close()
+    assert "watchers are not told of record 1: session bad" in caplog.text

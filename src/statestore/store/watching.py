@@ -6,12 +6,14 @@ from collections.abc import AsyncGenerator
 from typing import Final, cast
 
 from statestore.engine import Wakes, Watches
-from statestore.errors import InvalidCursor
+from statestore.errors import CorruptSession, InvalidCursor
 from statestore.host import LONGEST_PAUSE, SHORTEST_PAUSE, Watch
 from statestore.names import check_session_id
 from statestore.notices import Notice, notice_of
 from statestore.store.capabilities import watching
+from statestore.store.logs import log
 from statestore.store.reading import SessionReader, understanding
+from statestore.stored import StoredNotice
 
 LONGEST_WAIT: Final = 10.0
 """Seconds after which we look even though the engine did not wake us."""
@@ -43,9 +45,9 @@ class SessionWatcher(SessionReader):
         while True:
             page = await self._watched().read_changes(cursor, session_id=session_id, user_id=self._owner)
             for notice in page.notices:
-                with understanding(notice.session_id):
-                    told = notice_of(notice)
-                yield told
+                told = _understood(notice)
+                if told is not None:
+                    yield told
             if page.cursor == cursor:
                 cursor = await self._wait(Watch(cursor, session_id, self._owner), pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
@@ -61,3 +63,13 @@ class SessionWatcher(SessionReader):
 
     def _watched(self) -> Watches:
         return watching(self._engine)
+
+
+def _understood(notice: StoredNotice) -> Notice | None:
+    """What a watcher is told; nothing of a record that cannot be read, so that it hides no other one."""
+    try:
+        with understanding(notice.session_id):
+            return notice_of(notice)
+    except CorruptSession as error:
+        log().warning("watchers are not told of record %s: %s", notice.seq, error)
+        return None
