@@ -21,7 +21,6 @@ HEAD = (
     b'"updated_at":"2026-01-01T00:00:00Z","next_seq":9}}\n'
 )
 SAID = b'{"seq":1,"kind":"user","body":{"content":"a","timestamp":"2026-01-01T00:00:00Z"}}\n'
-NOTED = b'{"seq":1,"kind":"k","body":{"kind":"k","data":"a","timestamp":"2026-01-01T00:00:00Z"}}\n'
 END = b'{"end":"s","records":1}\n'
 
 
@@ -83,7 +82,6 @@ def test_another_session_of_that_id_is_left_alone_and_named_and_the_others_are_i
         (gzip.compress(HEAD, mtime=0), 1, "it is compressed: unpack it first"),
         (b"SQLite format 3\0\x10", 1, "it is a database: statestore copy"),
         (HEAD + SAID.replace(b'"a"', b"[" * 5000 + b"]" * 5000) + END, 2, ""),
-        (HEAD + NOTED.replace(b'"a"', b"[1e400]") + END, 2, "out of range"),
     ],
 )
 def test_what_is_no_export_is_refused_with_its_line_and_the_reason(text: bytes, line: int, reason: str) -> None:

@@ -36,9 +36,9 @@ def copy_store(
     again: what the target has already is compared and skipped, a session that is an earlier state of the source's is
     brought up to date, and the rest is copied. `CopyRefused` if the target holds anything else, before anything is
     written; ``into_existing=True`` tolerates what only the target has. At the end everything is read from both stores:
-    `CopyIncomplete` names what is not the same, because somebody wrote to it meanwhile, and what the source could not
-    give. ``progress`` is called with a `CopyProgress` now and then. `InvalidValue` if the target is the source, or
-    would lie among its files.
+    `CopyIncomplete` names what is not the same, because somebody wrote to it meanwhile, what the source could not give,
+    and what the target cannot hold. ``progress`` is called with a `CopyProgress` now and then. `InvalidValue` if the
+    target is the source, or would lie among its files.
     """
     for store in (source, target):
         if isinstance(store, AsyncStateStore):
@@ -102,5 +102,7 @@ async def _copied(
     await survey.run()
     transfer = Transfer(ours, theirs, teller, survey)
     await transfer.run()
-    verification = Verification(ours, theirs, teller, transfer.unreadable, into_existing=into_existing)
+    verification = Verification(
+        ours, theirs, teller, unreadable=transfer.unreadable, unfit=transfer.unfit, into_existing=into_existing
+    )
     return await verification.run(skipped=transfer.skipped)

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from statestore.copying.telling import CopyRefused, Difference
+from statestore.copying.telling import CopyRefused, Difference, Differences
 from statestore.engine import (
     Change,
     ChangeSession,
@@ -18,7 +18,7 @@ from statestore.engine import (
     PutDocument,
     Requires,
 )
-from statestore.errors import InvalidValue, NotSupported
+from statestore.errors import InvalidName, InvalidValue, NotSupported
 from statestore.store.singly import commit_each
 from statestore.stored import Version
 
@@ -26,12 +26,20 @@ PACK_CHANGES: Final = 100
 PACK_BYTES: Final = 1 << 19
 
 
-class Packer:
-    """Gathers changes to items that the target does not have yet, and commits them before they become too many."""
+class Unfit(Exception):
+    """An item that the target cannot hold; the message says why."""
 
-    def __init__(self, target: Engine, on_commit: Callable[[], None]) -> None:
+
+class Packer:
+    """Gathers changes to items that the target does not have yet, and commits them before they become too many.
+
+    Items that the target cannot hold are noted as ``unfit``, and keep no others out.
+    """
+
+    def __init__(self, target: Engine, on_commit: Callable[[], None], unfit: Differences) -> None:
         self._target = target
         self._on_commit = on_commit
+        self._unfit = unfit
         self._spans = target.atomic_scope == "store"
         self._most = PACK_CHANGES if self._spans or hasattr(target, "commit_group") else 1
         self._changes: list[Change] = []
@@ -50,11 +58,11 @@ class Packer:
         """Write what was gathered."""
         changes, self._changes, self._bytes = self._changes, [], 0
         if changes:
-            await (self._commit(changes) if self._spans else self._commit_singly(changes))
+            await (self._commit_together(changes) if self._spans else self._commit_singly(changes))
             self._on_commit()
 
     async def commit(self, change: ChangeSession, version: Version | None = None) -> Version:
-        """Write one change, to a session at this version; the version it has then."""
+        """Write one change, to a session at this version; the version it has then. Raises `Unfit`."""
         await self.flush()
         if version is not None:
             change = replace(change, requires=Requires(version=version))
@@ -66,21 +74,27 @@ class Packer:
     async def _commit_singly(self, changes: Sequence[Change]) -> None:
         """Write changes that cannot share a batch. There are several only if the target takes them in one call."""
         if len(changes) == 1:
-            await self._commit(changes)
+            await self._commit_together(changes)
             return
         for change, result in zip(changes, await commit_each(self._target, changes), strict=True):
             if isinstance(result, Exception):
-                with self._explaining([change]):
+                with self._unfit.noting(_place(change), Unfit), self._explaining([change]):
                     raise result
 
-    async def _commit(self, changes: Sequence[Change]) -> list[Outcome]:
+    async def _commit_together(self, changes: Sequence[Change]) -> None:
+        """Write changes in one batch, or one by one if there is one among them that the target cannot hold."""
         try:
-            with self._explaining(changes):
-                return await self._target.commit(changes)
-        except (NotSupported, InvalidValue):
+            await self._commit(changes)
+        except Unfit as error:
             if len(changes) == 1:
-                raise
-        return [outcome for change in changes for outcome in await self._commit([change])]  # which one it is
+                self._unfit.add(_place(changes[0]), error)
+                return
+            for change in changes:
+                await self._commit_together([change])
+
+    async def _commit(self, changes: Sequence[Change]) -> list[Outcome]:
+        with self._explaining(changes):
+            return await self._target.commit(changes)
 
     @contextmanager
     def _explaining(self, changes: Sequence[Change]) -> Generator[None]:
@@ -94,9 +108,8 @@ class Packer:
                 "while it was being copied; let nobody write there, and run the copy again",
                 found,
             ) from failed
-        except (NotSupported, InvalidValue) as error:
-            kind = NotSupported if isinstance(error, NotSupported) else InvalidValue
-            raise kind(f"{self._target.url} cannot hold {_place(changes[0])}: {error}") from error
+        except (InvalidName, InvalidValue, NotSupported) as error:
+            raise Unfit(str(error)) from error
 
 
 def _place(change: Change) -> str:

@@ -13,6 +13,8 @@ Phase = Literal["comparing", "copying", "verifying"]
 SHOWN: Final = 10
 """How many items a message names; an error has all of them, up to `KEPT`."""
 KEPT: Final = 1000
+UNREADABLE: Final = (CorruptData, InvalidName)
+"""The errors of what cannot be read, or has no name that could be given."""
 
 
 class CopyProgress(Struct, frozen=True):
@@ -66,7 +68,7 @@ class CopyRefused(StateStoreError):
 
 
 class CopyIncomplete(StateStoreError):
-    """The copy was made, but for what is named: it could not be read, or is not the same in both stores."""
+    """The copy was made, but for what is named: it could not be read or held, or is not the same in both stores."""
 
     def __init__(self, message: str, report: CopyReport, differences: Sequence[Difference]) -> None:
         self.report = report
@@ -94,12 +96,15 @@ class Differences:
             self._places.add(where)
             self.found.append(Difference(where, str(what)))
 
+    def __contains__(self, where: str) -> bool:
+        return where in self._places
+
     @contextmanager
-    def noting_unreadable(self, where: str) -> Generator[None]:
-        """Note what cannot be read or has no name that could be given, and go on."""
+    def noting(self, where: str, *errors: type[Exception]) -> Generator[None]:
+        """Note an item that one of these errors is about, and go on."""
         try:
             yield
-        except (CorruptData, InvalidName) as error:
+        except errors as error:
             self.add(where, error)
 
     def shown(self) -> str:

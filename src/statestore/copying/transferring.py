@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from statestore.copying.ahead import ReadAhead, documents_ahead, sessions_ahead
 from statestore.copying.changes import catching_up, continuation, prop, unprop, whole_rest
-from statestore.copying.packing import Packer
+from statestore.copying.packing import Packer, Unfit
 from statestore.copying.standing import headers_are_equal, standing_of
 from statestore.copying.surveying import Survey
-from statestore.copying.telling import Differences, Teller
+from statestore.copying.telling import UNREADABLE, Differences, Teller
 from statestore.copying.walking import check_place, document_pages, document_place, session_pages, sessions_between
 from statestore.copying.windows import Pace, has_records, windows
 from statestore.engine import ChangeSession, PutDocument, Requires, SessionQuery
@@ -25,13 +28,16 @@ class Transfer:
         self._target = target
         self._teller = teller
         self._survey = survey
-        self._packer = Packer(target.engine, teller.tell)
         self.skipped = 0
         """How many items the target had already."""
         self.unreadable = Differences()
+        """What the source cannot give."""
+        self.unfit = Differences()
+        """What the target cannot hold."""
+        self._packer = Packer(target.engine, teller.tell, self.unfit)
 
     async def run(self) -> None:
-        """Copy everything that can be read."""
+        """Copy everything that can be read and held."""
         source, target = self._source.engine, self._target.engine
         self._teller.begin("copying", await source.count_sessions(SessionQuery()))
         after: str | None = None
@@ -40,17 +46,23 @@ class Transfer:
             there = {summary.id for summary in theirs}
             after = page[-1].id
             async for summary in sessions_ahead(page, (self._source, page), (self._target, theirs)):
-                with self.unreadable.noting_unreadable(f"session {summary.id}"):
+                with self._noting(f"session {summary.id}"):
                     await self._copy_session(summary, is_there=summary.id in there)
                 self._teller.sessions += 1
         stores = (self._source,) if self._survey.is_fresh else (self._source, self._target)
         async for infos in document_pages(source):
             async for info in documents_ahead(infos, *stores):
-                with self.unreadable.noting_unreadable(document_place(info)):
+                with self._noting(document_place(info)):
                     await self._copy_document(info)
                 self._teller.documents += 1
         await self._packer.flush()
         self._teller.tell()
+
+    @contextmanager
+    def _noting(self, where: str) -> Generator[None]:
+        """Note what cannot be read or held, and go on."""
+        with self.unreadable.noting(where, *UNREADABLE), self.unfit.noting(where, Unfit):
+            yield
 
     async def _copy_session(self, summary: SessionSummary, *, is_there: bool) -> None:
         check_session_id(summary.id)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from statestore.copying.ahead import ReadAhead, documents_ahead, sessions_ahead
 from statestore.copying.tallying import Tally
-from statestore.copying.telling import CopyIncomplete, CopyReport, Differences, Teller
+from statestore.copying.telling import UNREADABLE, CopyIncomplete, CopyReport, Differences, Teller
 from statestore.copying.walking import check_place, document_pages, document_place, session_in_question, session_pages
 from statestore.engine import SessionQuery
 from statestore.errors import CorruptData, InvalidName
@@ -19,18 +19,26 @@ class Verification:
     """Reads everything back."""
 
     def __init__(
-        self, source: ReadAhead, target: ReadAhead, teller: Teller, unreadable: Differences, *, into_existing: bool
+        self,
+        source: ReadAhead,
+        target: ReadAhead,
+        teller: Teller,
+        *,
+        unreadable: Differences,
+        unfit: Differences,
+        into_existing: bool,
     ) -> None:
         self._source = source
         self._target = target
         self._teller = teller
         self._into_existing = into_existing
         self._unreadable = unreadable
+        self._unfit = unfit
         self._differing = Differences()
         self._tally = Tally()
 
     async def run(self, *, skipped: int) -> CopyReport:
-        """Raise `CopyIncomplete`, naming what is not the same in both, or could not be read."""
+        """Raise `CopyIncomplete`, naming what is not the same in both, or could not be read or held."""
         source, target = self._source.engine, self._target.engine
         self._teller.begin("verifying", await source.count_sessions(SessionQuery()))
         async for page in session_pages(source):
@@ -43,7 +51,7 @@ class Verification:
             self._tell()
         problems = await source.check()
         await self._note_what_no_listing_shows(problems)
-        if not self._into_existing and not self._unreadable:
+        if not self._into_existing and not self._unreadable and not self._unfit:
             await self._compare_counts()
         tally = self._tally
         report = CopyReport(
@@ -62,7 +70,9 @@ class Verification:
 
     async def _verify_session(self, summary: SessionSummary) -> None:
         where = f"session {summary.id}"
-        with self._unreadable.noting_unreadable(where):
+        if where in self._unfit:
+            return
+        with self._unreadable.noting(where, *UNREADABLE):
             check_session_id(summary.id)
             with understanding(summary.id):
                 difference = await self._tally.add_session(self._source, self._target, summary)
@@ -71,7 +81,9 @@ class Verification:
 
     async def _verify_document(self, info: DocumentInfo) -> None:
         where = document_place(info)
-        with self._unreadable.noting_unreadable(where):
+        if where in self._unfit:
+            return
+        with self._unreadable.noting(where, *UNREADABLE):
             check_place(info)
             place = (info.category, info.name, info.kind)
             difference = self._tally.add_document(
@@ -125,5 +137,12 @@ class Verification:
                 f"these cannot be read from {report.source}, and were not copied: {self._unreadable.shown()}. "
                 "Everything else was copied. Mend or delete them in the source, and run the copy again"
             )
+        if self._unfit:
+            texts.append(
+                f"{report.target} cannot hold these, and they were not copied, or not wholly: {self._unfit.shown()}. "
+                "Everything else was copied. Change or delete them in the source, and run the copy again, or copy to "
+                "another engine"
+            )
         if texts:
-            raise CopyIncomplete("; ".join(texts), report, [*self._differing.found, *self._unreadable.found])
+            differences = [*self._differing.found, *self._unreadable.found, *self._unfit.found]
+            raise CopyIncomplete("; ".join(texts), report, differences)

@@ -11,6 +11,7 @@ from statestore.exchange.exporting import NoteDone, NoteUnreadable, exported
 from statestore.exchange.formats import Format, writer_for
 from statestore.exchange.importing import imported_store, imported_stream
 from statestore.exchange.landing import Imported
+from statestore.exchange.making import at_once, in_a_thread
 from statestore.exchange.reaching import loop_source, loop_target, plain_source, plain_target
 from statestore.host import stepped
 from statestore.store.async_store import AsyncStateStore, AsyncUserStore
@@ -39,7 +40,7 @@ def export_sessions(
     one that is not there. If some of that user's are too damaged to be listed, ``unreadable`` is called once, with an
     empty id: nobody can tell which they are.
     """
-    return stepped(exported(plain_source(store), _checked(ids), writer_for(format), unreadable, done))
+    return stepped(exported(plain_source(store), _checked(ids), writer_for(format), unreadable, done, at_once))
 
 
 def async_export_sessions(
@@ -50,8 +51,11 @@ def async_export_sessions(
     unreadable: NoteUnreadable | None = None,
     done: NoteDone | None = None,
 ) -> AsyncGenerator[bytes]:
-    """The same as `export_sessions`, for event loops: iterate over it with ``async for``."""
-    return exported(loop_source(store), _checked(ids), writer_for(format), unreadable, done)
+    """The same as `export_sessions`, for event loops: iterate over it with ``async for``.
+
+    A thread makes the texts, so that the loop goes on meanwhile.
+    """
+    return exported(loop_source(store), _checked(ids), writer_for(format), unreadable, done, in_a_thread())
 
 
 def unlisted_sessions(store: StateStore) -> Generator[tuple[str, CorruptData | InvalidName]]:
@@ -63,8 +67,9 @@ def import_sessions(store: StateStore, stream: BinaryIO, *, name: str = "the inp
     """Store the sessions of a ``jsonl`` or ``json`` export, and tell what became of each, as it happens.
 
     A session is imported wholly or not at all. One that is there already, and is the same, is skipped, so an import
-    can be repeated; another one with the same id is left alone, and the new one is refused. `NotAnExport` names the
-    line where ``stream`` is no export; the sessions before that line are stored.
+    can be repeated; another one with the same id is left alone, and the new one is refused. So is one that holds what
+    no store takes: another program may have written it. `NotAnExport` names the line where ``stream`` is no export;
+    the sessions before that line are stored.
     """
     return stepped(imported_stream(plain_target(store), _readable(stream), name))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 
 from statestore.errors import CorruptData, CorruptSession, InvalidName, SessionNotFound
 from statestore.exchange.formats import Writer
@@ -16,6 +17,7 @@ from statestore.exchange.gathering import (
     session_ids,
     session_parts,
 )
+from statestore.exchange.making import Make
 from statestore.exchange.sources import Source
 from statestore.store.reading import understanding
 
@@ -29,6 +31,7 @@ async def exported(
     writer: Writer,
     unreadable: NoteUnreadable | None,
     done: NoteDone | None,
+    make: Make,
 ) -> AsyncGenerator[bytes]:
     """The bytes of an export.
 
@@ -40,7 +43,7 @@ async def exported(
         async for session_id, error in source.unlisted():
             leave_out(session_id, error)
     contents = await entries(source, ids, leave_out) if writer.has_contents else []
-    yield writer.opening(contents)
+    yield await make(partial(writer.opening, contents))
     async for session_id in _chosen(source, ids, contents, writer):
         async with aclosing(session_parts(source, session_id)) as parts:
             try:
@@ -48,12 +51,11 @@ async def exported(
             except (CorruptData, SessionNotFound, InvalidName) as error:
                 leave_out(session_id, error)
                 continue
-            with understanding(session_id):
-                head = writer.session(first)
+            head, records = await make(partial(_beginning, writer, first))
             yield head
-            yield _records(writer, first)
+            yield records
             async for part in parts:
-                yield _records(writer, part)
+                yield await make(partial(_records, writer, part))
             yield writer.session_end()
         if done is not None:
             done(session_id)
@@ -77,6 +79,11 @@ def _leaving_out(unreadable: NoteUnreadable | None, *, is_all: bool) -> LeaveOut
         unreadable(session_id, error)
 
     return leave_out
+
+
+def _beginning(writer: Writer, part: Part) -> tuple[bytes, bytes]:
+    with understanding(part.head.id):
+        return writer.session(part), writer.records(part.records)
 
 
 def _records(writer: Writer, part: Part) -> bytes:

@@ -13,6 +13,7 @@ from statestore.copying.walking import document_pages, document_place, session_p
 from statestore.engine import Engine
 from statestore.errors import CorruptData, InvalidName, StoreUnavailable
 from statestore.exchange.landing import Imported, land_document, land_session
+from statestore.exchange.limits import beyond_limits
 from statestore.exchange.parsing import LineReader, sessions_in_document, sessions_in_lines
 from statestore.exchange.sources import unlisted
 from statestore.names import TRASH, check_category, check_name, check_session_id
@@ -21,9 +22,12 @@ from statestore.stored import StoredSession
 
 
 async def imported_stream(engine: Engine, stream: BinaryIO, name: str) -> AsyncGenerator[Imported]:
-    """Import what was exported as ``jsonl`` or ``json``; which of the two it is shows at its beginning."""
+    """Import what was exported as ``jsonl`` or ``json``; which of the two it is shows at its beginning.
+
+    Anybody may have written such a file, so what no store takes is refused.
+    """
     for session in _sessions_in(stream, name):
-        yield await land_session(engine, session)
+        yield await land_session(engine, session, beyond_limits)
 
 
 def check_beginning(beginning: bytes, name: str) -> None:
@@ -68,7 +72,7 @@ def _is_beginning_of_document(line: bytes) -> bool:
 
 
 async def imported_store(engine: Engine, source: Engine) -> AsyncGenerator[Imported]:
-    """Import all sessions and documents of another store; what cannot be read there is refused by name."""
+    """Import all sessions and documents of another store as they are; what cannot be read there is refused by name."""
     refused: set[str] = set()
     async for page in session_pages(source):
         for summary in page:

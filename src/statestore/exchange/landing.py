@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -29,10 +30,15 @@ class Imported(Struct, frozen=True):
     records: int = 0
 
 
-async def land_session(engine: Engine, stored: StoredSession) -> Imported:
-    """Store a session, all of it at once, unless the same is there; refuse it if another has its id."""
+async def land_session(
+    engine: Engine, stored: StoredSession, objection: Callable[[StoredSession], str | None] | None = None
+) -> Imported:
+    """Store a session, all of it at once, unless the same is there; refuse it if another has its id.
+
+    ``objection`` tells why a session that is not there yet may not be stored, if it may not.
+    """
     where = f"session {stored.id}"
-    count = len(stored.records.in_order())
+    count = sum(map(len, stored.records.numbering.columns))
     while True:
         there = await _read(engine, stored.id)
         if isinstance(there, CorruptData):
@@ -42,6 +48,9 @@ async def land_session(engine: Engine, stored: StoredSession) -> Imported:
             if difference is None:
                 return Imported(where, "skipped", records=count)
             return Imported(where, "refused", f"another one with this id is there: {difference}")
+        reason = None if objection is None else objection(stored)
+        if reason is not None:
+            return Imported(where, "refused", reason)
         with understanding(stored.id):
             change = creation(stored, is_whole=True)
         refusal = await _refusal(engine, change)
