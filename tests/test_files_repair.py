@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,3 +24,29 @@ def test_a_document_in_a_wrong_place_is_left_there_whatever_it_holds(
     assert [problem.where for problem in files_store.check()] == [place, place]
     assert [problem.is_repaired for problem in files_store.check(repair=True)] == [False, False]
     assert file.read_text() == "{"
+
+
+@contextmanager
+def _little_room_on_the_stack() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 100)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def test_directories_may_lie_in_each_other_however_deep(
+    files_store: StateStore, directory: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    deepest = directory.joinpath(*["deep"] * 150)
+    deepest.mkdir(parents=True)
+    (deepest / "document.json").write_text("{")
+    files_store.save_json("deep/deep", "note", 1)
+    with _little_room_on_the_stack(), caplog.at_level(logging.WARNING):
+        categories = files_store.list_categories()
+        problems = files_store.check(repair=True)
+    assert categories == ["deep/deep"]
+    assert "longer than 500 bytes" in caplog.text
+    assert {problem.where for problem in problems} == {f"{'deep/' * 150}document.json"}
+    assert not any(problem.is_repaired for problem in problems)

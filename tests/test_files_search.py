@@ -440,6 +440,42 @@ def test_a_deleted_listing_index_does_not_matter(files_store: StateStore, direct
     assert places(files_store, "word") == {("s", 1)}
 
 
+def test_where_nobody_ever_searched_an_erasure_indexes_no_words(files_store: StateStore, indexed: Indexed) -> None:
+    fill(files_store, "hers", "word")
+    fill(files_store, "his", "word", user_id="bob")
+    assert files_store.erase_user("bob") == 1
+    assert indexed.take() == []
+    assert places(files_store, "word") == {("hers", 1)}
+    assert indexed.take() == ["word"]
+
+
+def test_where_somebody_searched_an_erasure_leaves_no_words(files_store: StateStore, directory: Path) -> None:
+    fill(files_store, "hers", "word")
+    fill(files_store, "his", "word", user_id="bob")
+    assert places(files_store, "word") == {("hers", 1), ("his", 1)}
+    assert files_store.erase_user("bob") == 1
+    with closing(sqlite3.connect(directory / ".statestore" / "changes.db")) as log:
+        assert log.execute("SELECT count(*) FROM words WHERE words MATCH 'word'").fetchone() == (1,)
+
+
+def test_an_index_that_another_process_begins_at_the_same_time_is_not_begun_again(
+    files_store: StateStore, directory: Path, indexed: Indexed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(files_store, "s", "word")
+    transaction = wording.transaction
+
+    def after_another(connection: sqlite3.Connection) -> Any:
+        monkeypatch.setattr(wording, "transaction", transaction)
+        with StateStore.open(directory) as other:
+            assert places(other, "word") == {("s", 1)}
+        return transaction(connection)
+
+    files_store.change_cursor()
+    monkeypatch.setattr(wording, "transaction", after_another)
+    assert places(files_store, "word") == {("s", 1)}
+    assert indexed.take() == ["word"]
+
+
 def test_words_cut_by_other_rules_are_made_anew(files_store: StateStore, directory: Path, indexed: Indexed) -> None:
     fill(files_store, "s", "word")
     files_store.search_sessions("word")

@@ -213,7 +213,9 @@ def test_a_write_that_is_interrupted_anywhere_does_not_lock_others_out(tmp_path:
 
 def test_who_is_interrupted_anywhere_while_waiting_for_a_turn_stands_in_nobodys_way(tmp_path: Path) -> None:
     before = set(threading.enumerate())
-    busy, patient = Turnstile(str(tmp_path / "state.db"), 5), Turnstile(str(tmp_path / "state.db"), 0.01)
+    path = tmp_path / "state.db"
+    path.touch()
+    busy, patient = Turnstile(str(path), 5), Turnstile(str(path), 0.01)
     busy.open()
     patient.open()
 

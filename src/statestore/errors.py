@@ -14,7 +14,7 @@
     │   ├── CorruptSession
     │   └── CorruptDocument
     ├── CopyRefused            the target of a copy holds something else               (in ``copying``)
-    ├── CopyIncomplete         a copy could not read, hold or verify everything  (in ``copying``)
+    ├── CopyIncomplete         a copy could not read, hold or verify everything        (in ``copying``)
     ├── NotAnExport            what should be imported is no export, or not all of it  (in ``exchange``)
     ├── FrameworkUnavailable   an adapter's framework is not there, or too old or new  (in ``adapters``)
     ├── NotSupported           the engine does not offer this

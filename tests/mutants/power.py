@@ -217,7 +217,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what a failed save left is taken for stored without a flush",
         file="engines/files/engine.py",
-        old="            self._directory.flush_owed()\n",
+        old="        self._directory.flush_owed()\n",
         new="",
         noticed_by="processes/test_durability.py::"
         "test_what_a_failed_save_left_behind_is_flushed_before_it_is_taken_for_stored",

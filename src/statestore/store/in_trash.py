@@ -16,20 +16,21 @@ from statestore.store.recreating import creation
 from statestore.stored import DocumentKind, Version
 from statestore.trash import Trashed, unpacked
 
-PAGE: Final = 500
-"""How many documents are listed at once."""
+FIRST_PAGE: Final = 500
+"""How many documents are listed at first: whoever looks for what is over rarely needs more."""
 
 
 async def names_in_trash(engine: Engine) -> AsyncIterator[str]:
     """The names of all that is there, in the order in which it goes."""
-    query = DocumentQuery(TRASH, limit=PAGE)
-    last = None
+    query = DocumentQuery(TRASH, limit=FIRST_PAGE)
+    limit, last = FIRST_PAGE, None
     while page := await engine.list_documents(query):
         for info in page:
             if info.name != last:
                 yield info.name
             last = info.name
-        query = DocumentQuery(TRASH, after=(page[-1].name, page[-1].kind), limit=PAGE)
+        limit *= 2  # where a page costs a look at all that is there, they are few
+        query = DocumentQuery(TRASH, after=(page[-1].name, page[-1].kind), limit=limit)
 
 
 async def notes_in_trash(engine: Engine, names: Sequence[str]) -> list[Trashed]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from itertools import chain
 
 import msgspec
 
 from statestore.engines.files.directory import OWN, TEMPORARY, Directory, NotAFile
-from statestore.engines.files.documents import document_kind
+from statestore.engines.files.documents import directories_below, document_kind
 from statestore.engines.files.identity import status_of
 from statestore.engines.files.recovery import owner_of
 from statestore.engines.files.seen import SUFFIX
@@ -25,14 +26,13 @@ _LINK = Problem("", "it is a link, and links inside a store are not followed", "
 
 def check_everything(directory: Directory, sessions: SessionFiles) -> list[Problem]:
     """All problems, by place."""
-    found = [*_check_below(directory, sessions, "")]
-    if directory.own >= 0:
-        found += _check_own(directory)
-        found += _check_below(directory, sessions, TRASH)
+    found = [*_check_own(directory)] if directory.own >= 0 else []
+    for category in chain(directories_below(directory, ""), directories_below(directory, TRASH)):
+        found += _check_category(directory, sessions, category)
     return sorted(found, key=lambda problem: problem.where)
 
 
-def _check_below(directory: Directory, sessions: SessionFiles, category: str) -> Iterator[Problem]:
+def _check_category(directory: Directory, sessions: SessionFiles, category: str) -> Iterator[Problem]:
     try:
         with directory.category(category or ".") as fd:
             if fd is None:
@@ -50,10 +50,6 @@ def _check_below(directory: Directory, sessions: SessionFiles, category: str) ->
                     yield Problem(shown(where), "it is a directory named like a document", _KEPT)
     except StoreUnavailable as error:
         yield Problem(shown(category), str(error), _KEPT)
-        return
-    for name, mode in entries:
-        if stat.S_ISDIR(mode) and (category or name != OWN):
-            yield from _check_below(directory, sessions, f"{category}/{name}" if category else name)
 
 
 def _check_file(directory: Directory, sessions: SessionFiles, fd: int, category: str, name: str) -> Iterator[Problem]:

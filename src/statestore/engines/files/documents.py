@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from statestore.engines.files.directory import OWN, Directory
 from statestore.engines.files.identity import Identity
@@ -70,26 +70,31 @@ def document_kind(file: str) -> DocumentKind | None:
 
 def categories_below(directory: Directory, prefix: str) -> list[str]:
     """The categories that hold documents, from a prefix down; the trash, which is among our own files, too."""
-    found = [*_walk(directory, prefix), *([] if prefix else [TRASH])]
-    return sorted(category for category in found if category != SESSIONS and documents_in(directory, category))
+    found = chain(directories_below(directory, prefix), [] if prefix else [TRASH])
+    named = (category for category in found if category not in ("", SESSIONS))
+    return sorted(category for category in named if documents_in(directory, category, limit=1))
 
 
-def _walk(directory: Directory, category: str) -> Iterator[str]:
-    """A category and all below it; of the root, all that are in it. Links are not followed."""
-    if category:
+def directories_below(directory: Directory, category: str) -> Iterator[str]:
+    """A category and all below it, however deep; the root is the empty one. Links are not followed."""
+    waiting = [category]
+    while waiting:
+        category = waiting.pop()
         yield category
+        waiting += _directories_in(directory, category)
+
+
+def _directories_in(directory: Directory, category: str) -> list[str]:
     try:
         with directory.category(category or ".") as fd:
             if fd is None:
-                return
+                return []
             with os.scandir(fd) as entries:
                 names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-            below = [name for name in names if not directory.is_kept_by_the_system(fd, name)]
+            names = [name for name in names if not directory.is_kept_by_the_system(fd, name)]
     except StoreUnavailable:
-        return  # a link or a file: nothing of ours is below it
-    for name in below:
-        if category or name != OWN:
-            yield from _walk(directory, f"{category}/{name}" if category else name)
+        return []  # a link or a file: nothing of ours is below it
+    return [f"{category}/{name}" for name in names] if category else [name for name in names if name != OWN]
 
 
 def _files(fd: int) -> list[os.DirEntry[str]]:

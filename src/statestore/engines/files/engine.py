@@ -129,7 +129,6 @@ class FilesEngine:
     def _reading(self) -> Generator[None]:
         """A call that reads: of an open store, with no batch half made, and with errors of ours."""
         with self._usage, _as_unavailable(self._path):
-            self._directory.flush_owed()
             self._wait_for_batch()
             yield
 
@@ -233,7 +232,11 @@ class FilesEngine:
         return hits
 
     async def update_search_index(self) -> None:
-        self._followed(lambda connection, looker, _: self._index_words(connection, looker))
+        def update(connection: sqlite3.Connection, looker: Looker, state: LogState) -> None:
+            if state.rules:  # else nobody ever searched
+                self._index_words(connection, looker)
+
+        self._followed(update)
 
     def _index_words(self, connection: sqlite3.Connection, looker: Looker) -> None:
         with self._catching_up.lock:
@@ -293,7 +296,11 @@ class FilesEngine:
             return check_everything(self._directory, self._sessions)
 
     def _wait_for_batch(self) -> None:
-        """Before reading: let a batch of several files be made to its end, or finish it for a writer that died."""
+        """Before reading: flush what was interrupted, and let a batch of several files be made to its end.
+
+        The batch of a writer that died is finished.
+        """
+        self._directory.flush_owed()
         if self._read_only:
             self._look_for_writers()
         if not journal.is_waiting(self._directory):

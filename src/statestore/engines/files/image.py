@@ -110,8 +110,12 @@ class ImageCache:
         self._lock = threading.Lock()
 
     def get(self, session_id: str) -> SessionImage | None:
-        """The image of a session, if it is kept."""
-        return self._images.get(session_id)
+        """The image of a session, if it is kept; that is a use of it."""
+        with self._lock:
+            image = self._images.get(session_id)
+            if image is not None:
+                self._images.move_to_end(session_id)
+            return image
 
     def keep(self, session_id: str, image: SessionImage) -> None:
         """Keep an image in place of the one before it; the ones not used for longest make room."""

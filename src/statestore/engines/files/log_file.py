@@ -20,7 +20,6 @@ from statestore.engines.forking import forget_after_fork
 from statestore.engines.fulltext import CREATE_WORDS
 from statestore.engines.result_codes import code_of
 from statestore.errors import StoreUnavailable
-from statestore.searching import RULES
 
 log = logging.getLogger("statestore")
 T = TypeVar("T")
@@ -33,7 +32,7 @@ _TRIES: Final = 4
 _SCHEMA: Final = (
     """CREATE TABLE log (
         identity TEXT    NOT NULL, -- of this file: a cursor of another one means nothing here
-        rules    INTEGER NOT NULL  -- by which text was cut into words
+        rules    INTEGER NOT NULL  -- by which text was cut into words; 0 if nobody ever searched
     ) STRICT""",
     """CREATE TABLE sessions (
         number        INTEGER PRIMARY KEY AUTOINCREMENT, -- never given out twice
@@ -205,5 +204,5 @@ def _format_of(connection: sqlite3.Connection) -> int:
 def _create(connection: sqlite3.Connection) -> None:
     for statement in _SCHEMA:
         connection.execute(statement)
-    connection.execute("INSERT INTO log VALUES (?, ?)", (secrets.token_hex(8), RULES))
+    connection.execute("INSERT INTO log VALUES (?, 0)", (secrets.token_hex(8),))
     connection.execute(f"PRAGMA user_version={FORMAT}")

@@ -39,6 +39,8 @@ def index_words(connection: sqlite3.Connection, looker: Looker) -> None:
 
 def _begin_anew(connection: sqlite3.Connection) -> None:
     with transaction(connection):
+        if log_state(connection).rules == RULES:
+            return  # somebody else began
         connection.execute("DROP TABLE words")
         connection.execute(CREATE_WORDS)
         connection.execute("DELETE FROM leftovers")
