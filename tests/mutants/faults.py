@@ -64,7 +64,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "that no thread can be had is not told as an error of ours",
-        "bridge/threads.py",
+        "threads.py",
         "    except RuntimeError as error:\n",
         "    except ZeroDivisionError as error:\n",
         f"{_THREADS}::test_an_asynchronous_store_needs_a_thread_and_says_so[files]",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
+import sys
 import traceback
 import warnings
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from rich.pretty import pretty_repr
 
 from cli.program import run
 from servers import postgres, valkey
@@ -139,6 +142,7 @@ def test_nothing_that_an_engine_shows_of_itself_tells_a_password(url: str) -> No
     scheme, _, rest = url.partition(":")
     address = postgres_url.parse(rest) if scheme.startswith("postgres") else valkey_url.parse(scheme, rest)
     assert_no_secret_in(f"{engine!r} {engine} {engine.url} {vars(engine)!r} {address!r}")
+    assert_no_secret_in(pretty_repr([engine, vars(engine), address]))
 
 
 def _with_secret(url: str) -> str:
@@ -210,3 +214,23 @@ def test_the_command_line_tells_no_password_when_it_works(tmp_path: Path) -> Non
         done = run(tmp_path, *arguments, STATESTORE_URL=url)
         assert_no_secret_in(done.stdout + done.stderr)
     postgres.sql(postgres.shared_url(), "DROP SCHEMA cli_secrets CASCADE")
+
+
+def test_the_conformance_suite_tells_no_password() -> None:
+    def told(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "statestore.conformance", url, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert_no_secret_in(done.stdout + done.stderr)
+        return done
+
+    url = f"{_with_secret(postgres.shared_url())}?schema=suite_secrets&timeout=20"
+    try:
+        for arguments in ((), ("--json",)):
+            done = told("-k", "test_ties_go_by_id", *arguments)
+            assert done.returncode == 0, done.stderr
+            assert "suite_secrets" in done.stdout
+        with StateStore.open(url) as store:
+            store.save_json("notes", "precious", 1)
+        assert "suite_secrets is not empty" in told().stderr
+    finally:
+        postgres.sql(postgres.shared_url(), "DROP SCHEMA suite_secrets CASCADE")

@@ -426,6 +426,7 @@ def test_tasks_cancelled_while_a_lock_is_waited_for_disturb_nobody(database: Pat
 
 
 def test_who_queued_up_for_a_turn_and_closes_has_no_handle_left(database: Path) -> None:
+    database.touch()
     busy, patient = Turnstile(str(database), 30), Turnstile(str(database), 30)
     busy.open()
     for _ in range(20):  # what ends a moment later is caught sooner or later

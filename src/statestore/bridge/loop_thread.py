@@ -7,12 +7,15 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
-from typing import Any, cast
+from typing import Any, Final, cast
 
-from statestore.bridge.threads import started
 from statestore.engine import Engine, RunsIn
 from statestore.errors import StoreClosed, StoreUnavailable
+from statestore.threads import started
 from statestore.waking import Sleep
+
+NAP: Final = 0.5
+"""Seconds after which a caller that waits looks up: a Ctrl-C that came just before it fell asleep did not wake it."""
 
 
 class LoopThreadEngine:
@@ -125,7 +128,7 @@ class _Call:
 
     def _wait(self) -> None:
         while not self._is_over:
-            self._sleep.until_woken()
+            self._sleep.until_woken(NAP)
 
     # -- in the loop
 

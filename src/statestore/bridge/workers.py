@@ -9,9 +9,9 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from statestore.bridge.jobs import Job, deliver_all
-from statestore.bridge.threads import started
 from statestore.errors import StoreUnavailable
 from statestore.host import step
+from statestore.threads import started
 
 T = TypeVar("T")
 _Queue = SimpleQueue[tuple[Job, Coroutine[Any, Any, Any]] | None]
@@ -25,31 +25,39 @@ class Workers:
         self._queue: _Queue = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._busy = 0
+        self._counting = threading.Lock()
+        """Several loops may use a store."""
         weakref.finalize(self, _stop, self._queue, self._threads)  # for a store that nobody closed
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine that never suspends in one of the threads."""
         try:
-            self._start_one_if_needed()
+            self._count_and_start_one_if_needed()
         except StoreUnavailable:
-            if not self._threads:
-                coroutine.close()
-                raise
-        self._busy += 1
+            coroutine.close()
+            raise
         job = Job()
         self._queue.put((job, coroutine))
         try:
             return await job.result(withdrawn=coroutine.close)
         finally:
-            self._busy -= 1
+            with self._counting:
+                self._busy -= 1
 
-    def _start_one_if_needed(self) -> None:
-        if self._busy >= len(self._threads) and len(self._threads) < self._most:
-            self._threads.append(started("statestore-worker", _work, self._queue))
+    def _count_and_start_one_if_needed(self) -> None:
+        with self._counting:
+            if self._busy >= len(self._threads) and len(self._threads) < self._most:
+                try:
+                    self._threads.append(started("statestore-worker", _work, self._queue))
+                except StoreUnavailable:
+                    if not self._threads:
+                        raise
+            self._busy += 1
 
     def stop(self) -> None:
         """Let the threads end when they have done what is queued."""
-        _stop(self._queue, self._threads)
+        with self._counting:
+            _stop(self._queue, self._threads)
 
 
 def _work(queue: _Queue) -> None:

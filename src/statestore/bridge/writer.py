@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 
 from statestore.bridge.jobs import Job, deliver_all
-from statestore.bridge.threads import started
 from statestore.engine import Change, GroupCommits, Outcome
 from statestore.errors import StoreClosed
 from statestore.host import step
+from statestore.threads import started
 
 _Queue = SimpleQueue[tuple[Job, Sequence[Change]] | None]
 

@@ -54,16 +54,17 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         engine = engine_for(url)
         offers = offered_by(engine)
+        shown = engine.url if is_shared else url
         if is_shared and not _with_engine(url, is_empty):
-            parser.error(f"{url} is not empty: the suite deletes what it finds, so it needs a store of its own")
+            parser.error(f"{shown} is not empty: the suite deletes what it finds, so it needs a store of its own")
     except StateStoreError as error:
         parser.error(str(error))
     except Exception as error:  # noqa: BLE001 - an engine that is not even half an engine
-        parser.exit(1, f"{url} could not be opened and listed: {error!r}\n")
-    subject = Subject(url, is_shared, options.examples, offers)
+        parser.exit(1, f"the engine could not be opened and listed: {error!r}\n")
+    subject = Subject(url, shown, is_shared, options.examples, offers)
     report = Report(subject, is_live=not options.json, is_partial=bool(options.k))
     if not options.json:
-        print(f"statestore {__version__}, conformance of {url}, {' and '.join(FACES)}")
+        print(f"statestore {__version__}, conformance of {shown}, {' and '.join(FACES)}")
         print(f"offers {', '.join(sorted(offers)) or 'nothing'} besides")
     _run(report, options.k)
     if is_shared:

@@ -18,6 +18,9 @@ class Subject(NamedTuple):
     """The engine that is tried."""
 
     url: str
+    """What it is opened with, password and all."""
+    shown: str
+    """The same for people to see."""
     is_shared: bool
     """Whether all cases use one storage, which is emptied before each."""
     examples: int | None = None
@@ -146,7 +149,7 @@ class Report:
         """The whole report as plain values."""
         kept, broken, refused = self._counts()
         return {
-            "url": self.subject.url,
+            "url": self.subject.shown,
             "statestore": version,
             "faces": list(FACES),
             "is_good": self.is_good,

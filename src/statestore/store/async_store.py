@@ -160,7 +160,7 @@ class AsyncStateStore(AsyncSessions, AsyncDocuments):
 
 
 class Opening:
-    """A store about to be opened: await it, or use it as ``async with``."""
+    """A store about to be opened: await it, or use it as ``async with``, once."""
 
     def __init__(self, engine: Engine, prune_cooldown_secs: float) -> None:
         self._engine = engine
@@ -170,10 +170,16 @@ class Opening:
     async def _open(self) -> AsyncStateStore:
         from statestore.bridge import LoopHost  # noqa: PLC0415 - asyncio is loaded when it is used
 
+        if self._store is not None:
+            raise StoreClosed("this has opened a store already: AsyncStateStore.open(…) opens another one")
         host = LoopHost(self._engine)
-        await host.engine.open()
-        self._store = AsyncStateStore(host, prune_cooldown_secs=self._cooldown)
-        return self._store
+        self._store = store = AsyncStateStore(host, prune_cooldown_secs=self._cooldown)
+        try:
+            await host.engine.open()
+        except BaseException:
+            self._store = None
+            raise
+        return store
 
     def __getattr__(self, name: str) -> Any:
         raise StoreClosed(

@@ -231,9 +231,9 @@ class StateStore(Sessions):
             from statestore.bridge import LoopThreadEngine  # noqa: PLC0415 - asyncio is loaded when it is used
 
             engine = cast("Engine", LoopThreadEngine(engine))
-        host = PlainHost(engine)
+        store = cls(PlainHost(engine), prune_cooldown_secs=prune_cooldown_secs)
         step(engine.open())
-        return cls(host, prune_cooldown_secs=prune_cooldown_secs)
+        return store
 
     def close(self) -> None:
         return step(self._store.close())

@@ -83,18 +83,23 @@ class PostgresEngine:
         self._create = create
         self._read_only = read_only
         self._timeout = timeout
+        self._connections = connections
+        self._changes_kept = changes_kept
         settings = _settings(schema, timeout, is_durable=is_durable(durability), read_only=read_only)
-        self._pool = Pool(
-            Servers(login, addresses, needs_writes=not read_only, settings=settings).connect, size=connections
-        )
-        self._persistence = Persistence(self._pool, url=url, timeout=timeout)
-        self._writer = Writer(self._persistence, waiting=max(connections // 2, 1))
-        self._grouping = Grouping(self._commit_group, lanes=min(LANES, connections), patience=timeout)
-        self._waking = Waking(self._pool, self._persistence, timeout=timeout)
+        self._servers = Servers(login, addresses, needs_writes=not read_only, settings=settings)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Make all that belongs to one event loop: an engine that was closed may be opened again in another one."""
+        self._pool = Pool(self._servers.connect, size=self._connections)
+        self._persistence = Persistence(self._pool, url=self._url, timeout=self._timeout)
+        self._writer = Writer(self._persistence, waiting=max(self._connections // 2, 1))
+        self._grouping = Grouping(self._commit_group, lanes=min(LANES, self._connections), patience=self._timeout)
+        self._waking = Waking(self._pool, self._persistence, timeout=self._timeout)
         self._watching = Watching(self._persistence)
         self._catching_up = CatchingUp(self._read)
-        self._tidying = Tidying(self._persistence, changes_kept=changes_kept)
-        self._calls = Calls(url)
+        self._tidying = Tidying(self._persistence, changes_kept=self._changes_kept)
+        self._calls = Calls(self._url)
 
     @property
     def url(self) -> str:
@@ -103,6 +108,7 @@ class PostgresEngine:
     # -- opening and closing ---------------------------------------------------------------------------------
 
     async def open(self) -> None:
+        self._begin()
         await self._pool.open()
         try:
             await self._persistence.run(self._prepare, may_pass=is_temporary_at_first)
@@ -126,6 +132,10 @@ class PostgresEngine:
         await migrate(connection, self._schema, self._url)
 
     async def close(self) -> None:
+        """Wait for calls under way, then let go of all connections; if it is called off, that goes on by itself."""
+        await asyncio.shield(asyncio.create_task(self._let_go(), name="statestore-closing"))
+
+    async def _let_go(self) -> None:
         self._waking.close()
         await self._grouping.close()
         if await self._calls.close():

@@ -37,7 +37,10 @@ class Address(Struct, frozen=True):
 
 
 class Login(Struct, frozen=True):
-    """Who connects, to which database, with which transport security."""
+    """Who connects, to which database, with which transport security.
+
+    Its ``repr``, also as the library rich shows it, tells no password.
+    """
 
     user: str | None = None
     password: str | None = None
@@ -46,6 +49,9 @@ class Login(Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"Login({self.user!r}, {self.database!r})"  # not the password
+
+    def __rich_repr__(self) -> list[Any]:
+        return [self.user, self.database]
 
 
 class Servers:

@@ -29,7 +29,8 @@ def explained(path: str, timeout: float) -> Generator[None]:
 def explanation(error: Exception, path: str, timeout: float) -> StateStoreError:
     """The error that users are told."""
     if isinstance(error, OSError):
-        return StoreUnavailable(f"{path}: {error.strerror or error}")
+        place = error.filename if isinstance(error.filename, str) else path  # which may be a file beside it
+        return StoreUnavailable(f"{place}: {error.strerror or error}")
     if isinstance(error, SENSELESS):
         return senseless(path, error)
     if fine_code_of(error) in _OF_A_DEAD_WRITER:

@@ -13,13 +13,14 @@ import os
 import threading
 import time
 from collections.abc import Generator, Iterable
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from struct import Struct
 from typing import Final
 
 from statestore.engines.forking import forget_after_fork
 from statestore.errors import StoreUnavailable
+from statestore.threads import started
 from statestore.waking import Sleep
 
 SHARE: Final = 0.015
@@ -39,6 +40,7 @@ PARTING: Final = 0.1
 _MOMENT: Final = Struct("d")
 _COUNT: Final = Struct("I")
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_PERMISSIONS: Final = 0o666
 
 
 class Turnstile:
@@ -59,8 +61,7 @@ class Turnstile:
 
     def open(self) -> None:
         """Make the lock files, or find them."""
-        self._gate = os.open(f"{self._path}-gate", _FLAGS, 0o600)
-        self._turn = os.open(f"{self._path}-turn", _FLAGS, 0o600)
+        self._gate, self._turn = _lock_files(self._path)
         self._is_ours_alone = os.fstat(self._turn).st_nlink <= 1  # else it is somebody's file as well
 
     def close(self) -> None:
@@ -181,14 +182,12 @@ class _Queue:
     def __init__(self, path: str) -> None:
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._came: _Request | None = None
-        with ExitStack() as stack:
-            self._gate = os.open(f"{path}-gate", _FLAGS, 0o600)
-            stack.callback(os.close, self._gate)
-            self._turn = os.open(f"{path}-turn", _FLAGS, 0o600)
-            stack.callback(os.close, self._turn)
-            self._thread = threading.Thread(target=self._stand_in_line, name="statestore-turn", daemon=True)
-            self._thread.start()
-            stack.pop_all()
+        self._gate, self._turn = _lock_files(path)
+        try:
+            self._thread = started("statestore-turn", self._stand_in_line)
+        except BaseException:
+            self.close_files()
+            raise
 
     def wait(self, timeout: float) -> bool:
         """Whether the turn came in time."""
@@ -232,6 +231,27 @@ class _Queue:
                 else:
                     request.come()
         self.close_files()
+
+
+def _lock_files(path: str) -> tuple[int, int]:
+    """The gate and the turn of a database, opened; made if they are not there."""
+    mode = os.stat(path).st_mode & _PERMISSIONS
+    gate = _lock_file(f"{path}-gate", mode)
+    try:
+        return gate, _lock_file(f"{path}-turn", mode)
+    except BaseException:
+        os.close(gate)
+        raise
+
+
+def _lock_file(path: str, mode: int) -> int:
+    """A lock file, opened, with the permissions of its database if we may set them, as SQLite's own files have them."""
+    fd = os.open(path, _FLAGS, mode)
+    status = os.fstat(fd)
+    if status.st_mode & _PERMISSIONS != mode and status.st_nlink <= 1:  # else it is somebody's file as well
+        with suppress(OSError):
+            os.fchmod(fd, mode)
+    return fd
 
 
 def _close(fds: Iterable[int]) -> None:

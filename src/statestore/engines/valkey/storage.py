@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
@@ -51,6 +52,7 @@ class Storage:
         except BaseException:
             await self._caller.close()
             raise
+        self._calls = Calls(self.url)  # of this event loop, which may be another one than the last time
         self._calls.open()
 
     async def _look_at_server(self) -> None:
@@ -72,7 +74,10 @@ class Storage:
             )
 
     async def close(self) -> None:
-        """Wait for calls under way, then let go of all connections."""
+        """Wait for calls under way, then let go of all connections; if it is called off, that goes on by itself."""
+        await asyncio.shield(asyncio.create_task(self._let_go(), name="statestore-closing"))
+
+    async def _let_go(self) -> None:
         if await self._calls.close():
             await self._caller.close()
 
