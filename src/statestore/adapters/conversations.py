@@ -6,24 +6,25 @@ was decided on, and is decided again if somebody else wrote meanwhile: two proce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from itertools import takewhile
 from typing import Any, Final, TypeVar
 
-import msgspec
 from msgspec import UNSET, Struct, field
 
 from statestore.adapters.access import sessions_of
 from statestore.adapters.committing import committed
-from statestore.adapters.handoff import dialect_of, stored_items_for
+from statestore.adapters.handoff import stored_items_for
 from statestore.adapters.identifiers import birth_metadata, stored_id
-from statestore.adapters.items import Carrier, carrier_of, is_aside, item_in
+from statestore.adapters.items import Carrier, carrier_of
+from statestore.adapters.pieces import Pieces
 from statestore.engine import DeleteSession, Requires
-from statestore.errors import SessionConflict, SessionNotFound, WrongUser
+from statestore.errors import NotSupported, SessionConflict, SessionNotFound, WrongUser
 from statestore.names import SessionId
-from statestore.records import Record, column_of, kind_of
-from statestore.session import Session
+from statestore.records import Record
+from statestore.session import Session, ledger_of
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.sessions import AsyncSessions
 from statestore.store.writing import MAX_ATTEMPTS
@@ -31,12 +32,12 @@ from statestore.store.writing import MAX_ATTEMPTS
 T = TypeVar("T")
 FRAMEWORK: Final = "framework"
 """The metadata key that tells which framework a session was made by."""
+_BY_NUMBER: Final = "langgraph"
+"""The mark of records that refer to others by their numbers, or are referred to."""
 NOTHING: Final = UNSET
 """What is given back where there is no item, or no session: ``None`` might be one."""
 _NEWEST: Final = 8
 """How many records are looked at for the last item: it and what is told beside it."""
-_encode: Final = msgspec.json.Encoder(order="deterministic").encode
-"""Items are the same whatever the order of their fields."""
 
 
 class Conversation(Struct, frozen=True):
@@ -73,7 +74,7 @@ class Conversation(Struct, frozen=True):
     async def create(self, store: AsyncStateStore, records: Sequence[Record] = ()) -> list[int]:
         """Make the session, with its first records; the numbers they got. `SessionConflict` if it is there already."""
         session = self.born()
-        extend(session, records)
+        rewrite(session, records)
         await self._save_new(store, session)
         return [entry.seq for entry in session.timeline if entry.seq is not None]
 
@@ -133,16 +134,14 @@ class Conversation(Struct, frozen=True):
         """Remove the last item and give it back; `NOTHING` if there is none."""
 
         def take_last(session: Session) -> Any:
-            entries = session.timeline
-            asides = takewhile(lambda entry: is_aside(self.framework, entry.record), reversed(entries))
-            start = len(entries) - 1 - sum(1 for _ in asides)
-            item = item_in(self.framework, entries[start].record) if start >= 0 else NOTHING
-            if item is not NOTHING:
-                discard(session, [entry.record for entry in entries[start:]])
-            return item
+            pieces = self._pieces(session)
+            if not pieces.found or not pieces.found[-1].is_own:
+                return NOTHING
+            rewrite(session, pieces.without({len(pieces.items) - 1}))
+            return pieces.items[-1]
 
         item = await self._update(store, take_last, last=_NEWEST)
-        return await self.edit(store, _without_last) if item is NOTHING else item
+        return await self.remove(store, -1) if item is NOTHING else item
 
     async def clear(self, store: AsyncStateStore) -> bool:
         """Remove the session with everything in it; whether there was one."""
@@ -160,29 +159,35 @@ class Conversation(Struct, frozen=True):
                 return items
         raise SessionConflict(f"session {self.id} changed {MAX_ATTEMPTS} times while it was being removed")
 
-    async def edit(self, store: AsyncStateStore, change: Callable[[list[Any]], T]) -> T | Any:
-        """Have the list of all items changed in place, and store it; again if somebody came between.
+    async def remove(self, store: AsyncStateStore, place: int) -> Any:
+        """Remove the item at a place, counted from the end if it is below 0, and give it back; `NOTHING` if none is.
 
-        Gives back what ``change`` did; `NOTHING` if there is no session. Items before the first change stay as they
-        are stored; what others wrote after it is stored anew, as this framework's own.
+        What is no item stays, and so do the other items, as whoever wrote them stored them.
         """
 
-        def apply(session: Session) -> T:
-            records = [entry.record for entry in session.timeline]
-            items = stored_items_for(self.framework, records)
-            answer = change(items)
-            self._hold(session, records, items)
-            return answer
+        def take(session: Session) -> Any:
+            pieces = self._pieces(session)
+            items = pieces.items
+            if not -len(items) <= place < len(items):
+                return NOTHING
+            rewrite(session, pieces.without({place % len(items)}))
+            return items[place]
 
-        return await self._update(store, apply)
+        return await self._update(store, take)
 
     async def replace(self, store: AsyncStateStore, items: Sequence[Any]) -> None:
         """Hold exactly these items. Those that the session begins with already are not written again."""
         await self.put(store, lambda session: self.hold(session, items))
 
     def hold(self, session: Session, items: Sequence[Any]) -> None:
-        """Have a session object hold exactly these items, and of its records those that stay the same."""
-        self._hold(session, [entry.record for entry in session.timeline], items)
+        """Have a session object hold exactly these items, those that stay the same as they are stored.
+
+        What is no item stays where it is, between them.
+        """
+        rewrite(session, self._pieces(session).holding(items))
+
+    def _pieces(self, session: Session) -> Pieces:
+        return Pieces.of(self.framework, [entry.record for entry in session.timeline])
 
     async def _update(self, store: AsyncStateStore, change: Callable[[Session], T], last: int | None = None) -> T | Any:
         given: list[T] = []
@@ -194,45 +199,41 @@ class Conversation(Struct, frozen=True):
             return NOTHING
         return given[-1]
 
-    def _hold(self, session: Session, records: Sequence[Record], items: Sequence[Any]) -> None:
-        kept = same = 0
-        for record in records:
-            if not is_aside(self.framework, record):
-                item = item_in(self.framework, record)
-                if item is NOTHING or same == len(items) or _encode(item) != _encode(items[same]):
-                    break
-                same += 1
-            kept += 1
-        discard(session, records[kept:])
-        extend(session, self._records_for(items[same:]))
-
-    def _records_for(self, items: Sequence[Any]) -> list[Record]:
-        records_of = dialect_of(self.framework).records
-        return [record for item in items for record in records_of(item)]
-
     def sessions(self, store: AsyncStateStore) -> AsyncSessions:
         """The sessions that may be touched: everybody's, or the user's alone."""
         return sessions_of(store, self.user_id)
 
 
-def extend(session: Session, records: Sequence[Record]) -> None:
-    """Append records to a session object, each to its list."""
-    for record in records:
-        _list_of(session, record).append(record)
+def rewrite(session: Session, records: Sequence[Record], moved: Callable[[Record], Record] = copy) -> None:
+    """Have a session object hold these records, in this order.
+
+    The very records that it begins with stay as they are stored. The rest is stored after them: what was there before
+    with the keys that it had, as ``moved`` makes it, under new numbers.
+    """
+    entries = session.timeline
+    same = sum(1 for _ in takewhile(lambda pair: pair[0].record is pair[1], zip(entries, records, strict=False)))
+    after = entries[same:]
+    _check_may_move(session, [entry.record for entry in after])
+    ledger = ledger_of(session)
+    known = ledger.origin.keys() if ledger.origin and after else {}
+    keys = {id(entry.record): known.get(entry.seq or 0) for entry in after}
+    _discard(session, keys)
+    for record in records[same:]:
+        ledger.add(moved(record) if id(record) in keys else record, keys.get(id(record)))
 
 
-def discard(session: Session, records: Sequence[Record]) -> None:
-    """Take these very records out of a session object."""
-    doomed = {id(record) for record in records}
+def _check_may_move(session: Session, records: Iterable[Record]) -> None:
+    """Refuse to give new numbers to what others find by its number: their thread could not be read any more."""
+    if any(_BY_NUMBER in record.extra for record in records):
+        raise NotSupported(
+            f"session {session.id} is a LangGraph thread, whose checkpoints name its records by their numbers: "
+            "take messages back in the graph (update_state), or rewind the session"
+        )
+
+
+def _discard(session: Session, doomed: Collection[int]) -> None:
+    """Take the records with these identities out of a session object."""
     histories: tuple[Any, ...] = (session.user_messages, session.agent_responses, session.events)
     for history in histories:
         if any(id(record) in doomed for record in history):
             history[:] = [record for record in history if id(record) not in doomed]
-
-
-def _without_last(items: list[Any]) -> Any:
-    return items.pop() if items else NOTHING
-
-
-def _list_of(session: Session, record: Record) -> Any:
-    return (session.user_messages, session.agent_responses, session.events)[column_of(kind_of(record))]

@@ -14,7 +14,7 @@ from agent_framework import AgentSession, Message
 from adapters.agent_framework.conftest import Scene, StateStoreSessionStore
 from adapters.agent_framework.test_history import ANSWER, MESSAGES, QUESTION, plain
 from adapters.reading import assert_readable
-from statestore import AsyncStateStore, InvalidValue
+from statestore import AsyncStateStore, Event, InvalidValue
 
 
 def session(*messages: Message, **state: Any) -> AgentSession:
@@ -174,5 +174,22 @@ def test_messages_added_by_others_are_part_of_the_conversation(sqlite_url: str) 
             assert found is not None
             assert plain(found.state["in_memory"]["messages"])[0] == QUESTION.to_dict()
             assert found.state["in_memory"]["messages"][1].text == "The 10:40."
+
+    asyncio.run(scene())
+
+
+def test_a_snapshot_replaces_messages_and_nothing_else(sqlite_url: str) -> None:
+    async def scene() -> None:
+        async with AsyncStateStore.open(sqlite_url) as store:
+            snapshots, place = StateStoreSessionStore(store), "trip:session-store"
+            await snapshots.set("trip", session(*MESSAGES[:2]))
+            await store.append(place, Event("feedback", 5), keys=["feedback"])
+            for stored in (session(*MESSAGES[:3]), session(*MESSAGES[1:3]), session(*MESSAGES), session(n=1)):
+                await snapshots.set("trip", stored)
+                found = await snapshots.get("trip")
+                assert found is not None
+                assert found.to_dict() == stored.to_dict()
+                (feedback,) = (entry for entry in await store.timeline(place) if entry.kind == "feedback")
+                assert await store.append(place, Event("feedback", 5), keys=["feedback"]) == [feedback.seq]
 
     asyncio.run(scene())

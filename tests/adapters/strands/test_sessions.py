@@ -20,7 +20,7 @@ from adapters.reading import assert_readable
 from adapters.running import loaded, output_of
 from adapters.strands.test_repository import ANSWER, CALL, MESSAGES, QUESTION, RESULT, UNKNOWN, add
 from adapters.strands.writers import SESSION, write_messages
-from statestore import AgentResponse, InvalidValue, StateStore, UserMessage, WrongUser
+from statestore import AgentResponse, Event, InvalidValue, StateStore, UserMessage, WrongUser
 from statestore.adapters.dialects.strands import DIALECT
 from statestore.adapters.handoff import messages_for, turns_in
 from statestore.adapters.strands import StateStoreRepository, StateStoreSessionManager, StateStoreStorage
@@ -109,6 +109,18 @@ def test_the_order_of_what_was_said_survives_a_redaction(store_url: str) -> None
             assert [kind for kind, _ in after] == [kind for kind, _ in before]
             assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
             before = after
+
+
+def test_what_lies_beside_a_redacted_message_keeps_its_key(sqlite_url: str) -> None:
+    with StateStore.open(sqlite_url) as store:
+        repository = opened(store)
+        (question,) = add(repository, QUESTION)
+        store.append("trip", Event("feedback", 5), keys=["feedback"])
+        question.redact_message = UNKNOWN
+        repository.update_message("trip", "skipper", question)
+        feedback = store.timeline("trip")[-1]
+        assert feedback.kind == "feedback"
+        assert store.append("trip", Event("feedback", 5), keys=["feedback"]) == [feedback.seq]
 
 
 def test_a_users_session_is_not_anothers(sqlite_url: str) -> None:
@@ -225,6 +237,61 @@ def test_an_agent_goes_on_where_it_stopped(store_url: str) -> None:
         agent(prompt)
         manager.close()
     assert model.inputs == [1, 3]
+
+
+def begun(store: StateStore) -> None:
+    """A conversation that another program began."""
+    session = store.get_or_create_session("", "trip")
+    session.add_user_message("Is there a ferry?")
+    session.add_agent_response("At noon.")
+    store.save_session(session)
+
+
+def agent_in(store: StateStore, agent_id: str, *answers: str, messages: Any = None) -> Agent:
+    model = loaded("strands_chat").ScriptedModel(*answers)
+    manager = StateStoreSessionManager("trip", store)
+    return Agent(model=model, messages=messages, session_manager=manager, agent_id=agent_id, callback_handler=None)
+
+
+def texts(agent: Agent) -> list[str]:
+    return [message["content"][0].get("text", "") for message in agent.messages]
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_a_new_agent_begins_with_what_others_wrote_and_stores_none_of_it_again(sqlite_url: str, is_given: bool) -> None:
+    with StateStore.open(sqlite_url) as store:
+        begun(store)
+        before = store.timeline("trip")
+        session = store.load_session("trip")
+        assert session is not None
+        messages = messages_for("strands", session) if is_given else None
+        agent = agent_in(store, "skipper", "Booked.", messages=messages)
+        assert texts(agent) == ["Is there a ferry?", "At noon."]
+        assert store.timeline("trip") == before
+        agent("Book it.")
+        assert [entry.kind for entry in store.timeline("trip")] == ["user", "agent", "user", "agent"]
+        found = StateStoreRepository(store).list_messages("trip", "skipper")
+        assert [one.message_id for one in found] == [0, 1, 2, 3]
+        assert texts(agent_in(store, "skipper")) == ["Is there a ferry?", "At noon.", "Book it.", "Booked."]
+
+
+def test_a_new_agent_is_given_what_another_agent_said_too(sqlite_url: str) -> None:
+    with StateStore.open(sqlite_url) as store:
+        begun(store)
+        agent_in(store, "skipper", "Booked.")("Book it.")
+        session = store.load_session("trip")
+        assert session is not None
+        mate = agent_in(store, "mate", messages=messages_for("strands", session))
+        assert texts(mate) == ["Is there a ferry?", "At noon.", "Book it.", "Booked."]
+        assert texts(agent_in(store, "mate")) == texts(mate) == texts(agent_in(store, "skipper"))
+
+
+def test_a_new_agent_that_brings_other_messages_keeps_them(sqlite_url: str) -> None:
+    with StateStore.open(sqlite_url) as store:
+        begun(store)
+        agent = agent_in(store, "skipper", messages=[QUESTION])
+        assert texts(agent) == ["Which ferry arrives before noon?"]
+        assert len(store.timeline("trip")) == 3
 
 
 def test_snapshots_live_in_the_storage(store_url: str) -> None:

@@ -85,7 +85,7 @@ class StateStoreChatStore(_Keyed, BaseChatStore):
 
     def delete_message(self, key: str, idx: int) -> ChatMessage | None:
         """Remove one message by its place, and give it back."""
-        return _given(self._access.call(lambda store: self._conversation(key).edit(store, _taking(idx))))
+        return _given(self._access.call(lambda store: self._conversation(key).remove(store, idx)))
 
     def delete_last_message(self, key: str) -> ChatMessage | None:
         """Remove the last message, and give it back."""
@@ -110,7 +110,7 @@ class StateStoreChatStore(_Keyed, BaseChatStore):
         return await self._access.run(lambda store: self._deleted(store, key))
 
     async def adelete_message(self, key: str, idx: int) -> ChatMessage | None:
-        return _given(await self._access.run(lambda store: self._conversation(key).edit(store, _taking(idx))))
+        return _given(await self._access.run(lambda store: self._conversation(key).remove(store, idx)))
 
     async def adelete_last_message(self, key: str) -> ChatMessage | None:
         return _given(await self._access.run(self._conversation(key).pop))
@@ -223,13 +223,6 @@ def _item(message: ChatMessage) -> dict[str, Any]:
 
 def _items(messages: list[ChatMessage]) -> list[dict[str, Any]]:
     return [_item(message) for message in messages]
-
-
-def _taking(index: int) -> Callable[[list[Any]], Any]:
-    def take(items: list[Any]) -> Any:
-        return items.pop(index) if -len(items) <= index < len(items) else NOTHING
-
-    return take
 
 
 def _given(item: Any) -> ChatMessage | None:

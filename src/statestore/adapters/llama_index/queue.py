@@ -7,21 +7,24 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from copy import copy
 from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Struct
 
-from statestore.adapters.conversations import Conversation, discard, extend
+from statestore.adapters.conversations import Conversation, rewrite
 from statestore.adapters.dialects.llama_index import NAME, records_of
-from statestore.adapters.handoff import stored_items_for
+from statestore.adapters.pieces import Pieces
 from statestore.errors import SessionConflict, SessionNotFound
-from statestore.records import Record, body_of
+from statestore.jsontext import joined_members, members
+from statestore.records import Record, body_of, decode_body, kind_of
 from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore
 from statestore.store.writing import MAX_ATTEMPTS
+from statestore.timeline import TimelineEntry
 
 Status = Literal["active", "archived"]
 ARCHIVED_TO: Final = "llama_index_archived_to"
@@ -62,8 +65,7 @@ class Queue(Struct, frozen=True):
             after = archived_to if status == "active" else None
             found = await sessions.timeline_as(self.conversation.id, _Stored, after=after)
             if any(stored.mark is UNSET for _, stored in found):
-                entries = await sessions.timeline(self.conversation.id)
-                rows = _rows_of([(entry.seq or 0, entry.record) for entry in entries], archived_to)
+                _, rows = _rows_of(await sessions.timeline(self.conversation.id), archived_to)
             else:
                 rows = [
                     Row(seq, stored.data if stored.mark is True else stored.mark, stored.archived or seq <= archived_to)
@@ -109,16 +111,11 @@ class Queue(Struct, frozen=True):
         gone: list[list[Row]] = []
 
         def remove(session: Session) -> None:
-            entries = session.timeline
-            rows = _rows_of([(entry.seq or 0, entry.record) for entry in entries], _archived_to(session))
+            pieces, rows = _rows_in(session)
             chosen = choose(rows)
             gone.append(chosen)
-            if chosen:
-                first = min(row.seq for row in chosen)
-                doomed = {id(row) for row in chosen}
-                left = [row for row in rows if row.seq >= first and id(row) not in doomed]
-                discard(session, [entry.record for entry in entries if (entry.seq or 0) >= first])
-                extend(session, [r for row in left for r in _records_for(row.item, is_archived=row.is_archived)])
+            doomed = {id(row) for row in chosen}
+            _rewrite(session, pieces, rows, [place for place, row in enumerate(rows) if id(row) in doomed])
 
         try:
             await self.conversation.sessions(store).update_session_with(self.conversation.id, remove)
@@ -131,8 +128,8 @@ class Queue(Struct, frozen=True):
         records = [record for item in items for record in _records_for(item, is_archived=status == "archived")]
 
         def put(session: Session) -> None:
-            discard(session, [entry.record for entry in session.timeline])
-            extend(session, records)
+            pieces, rows = _rows_in(session)
+            _rewrite(session, pieces, rows, range(len(rows)), records)
 
         if records:
             await self.conversation.put(store, put)
@@ -150,13 +147,33 @@ def _archived_to(session: Session) -> int:
     return mark if isinstance(mark, int) else 0
 
 
-def _rows_of(numbered: Sequence[tuple[int, Record]], archived_to: int) -> list[Row]:
-    """The messages in some records, those of other frameworks translated one by one."""
+def _rows_in(session: Session) -> tuple[Pieces, list[Row]]:
+    return _rows_of(session.timeline, _archived_to(session))
+
+
+def _rows_of(entries: Sequence[TimelineEntry], archived_to: int) -> tuple[Pieces, list[Row]]:
+    """The messages in a timeline, those of other frameworks translated one by one, and the pieces that they are in."""
+    pieces = Pieces.of(NAME, [entry.record for entry in entries], is_apart=True)
     rows: list[Row] = []
-    for seq, record in numbered:
+    for piece in pieces.found:
+        seq, _, record = entries[piece.first]
         says_so = msgspec.json.decode(body_of(record), type=_Stored).archived
-        rows += [Row(seq, item, says_so or seq <= archived_to) for item in stored_items_for(NAME, [record])]
-    return rows
+        rows += [Row(seq or 0, item, says_so or (seq or 0) <= archived_to) for item in piece.items]
+    return pieces, rows
+
+
+def _rewrite(
+    session: Session, pieces: Pieces, rows: Sequence[Row], gone: Collection[int], new: Sequence[Record] = ()
+) -> None:
+    """Take the rows at some places out of a session, and add records. What is archived stays so, where it goes."""
+    archived = {id(row.item) for row in rows if row.is_archived}
+    firsts = {id(pieces.records[piece.first]) for piece in pieces.found if archived.intersection(map(id, piece.items))}
+    left = pieces.without(gone, lambda item: _records_for(item, is_archived=id(item) in archived))
+    rewrite(session, [*left, *new], lambda record: _as_archived(record) if id(record) in firsts else copy(record))
+
+
+def _as_archived(record: Record) -> Record:
+    return decode_body(kind_of(record), joined_members(members(body_of(record)) | {"archived": b"true"}))
 
 
 def _selected(rows: list[Row], status: Status | None) -> list[Row]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any, Final, cast
 
 import msgspec
 from msgspec import UNSET, Struct
 
-from statestore.adapters.conversations import Conversation, discard, extend
+from statestore.adapters.conversations import Conversation, rewrite
 from statestore.adapters.dialects.strands import AGENT_FIELD, NAME, records_of
 from statestore.adapters.handoff import dialect_of, turns_of
 from statestore.adapters.items import Carrier, carrier_of, is_aside, item_in
@@ -116,9 +115,8 @@ class AgentMessages(Struct, frozen=True):
         end = start + 1
         while end < len(entries) and is_aside(NAME, entries[end].record):
             end += 1
-        after = [copy(entry.record) for entry in entries[end:]]  # the very same ones would keep their place
-        discard(session, [entry.record for entry in entries[start:]])
-        extend(session, [*records_of(change(item), self.agent_id), *after])
+        records = [entry.record for entry in entries]
+        rewrite(session, [*records[:start], *records_of(change(item), self.agent_id), *records[end:]])
         return True
 
     def _is_mine(self, entry: TimelineEntry) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
@@ -128,6 +128,10 @@ class StateStoreRepository(ClosesEitherWay, SessionRepository):
         end = None if limit is None else offset + limit
         return [message_from(item) for item in items[offset:end]]
 
+    def messages_of(self, session_id: str, agent_id: str) -> list[SessionMessage]:
+        """All messages that an agent has, or would begin with if it were there."""
+        return [message_from(item) for item in self._items(session_id, agent_id)]
+
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
         """Note the state of several agents that work together."""
         self._change_metadata(session_id, _MULTI_AGENT + multi_agent.id, lambda _: multi_agent.serialize_state())
@@ -195,6 +199,27 @@ class StateStoreSessionManager(ClosesEitherWay, RepositorySessionManager):
         self.repository = StateStoreRepository(store, user_id=user_id, metadata=metadata)
         super().__init__(session_id, self.repository, **kwargs)
 
+    def initialize(self, agent: Any, **kwargs: Any) -> None:
+        """Have an agent go on with its messages; one that is new here, with what others wrote into the session.
+
+        Messages that it was given are stored, but for those, if it was given them too. If it was given others, it
+        begins with these alone.
+        """
+        if self.repository.read_agent(self.session_id, agent.agent_id) is None:
+            self._let_begin(agent)
+        super().initialize(agent, **kwargs)
+
+    def _let_begin(self, agent: Any) -> None:
+        """Note a new agent that is to have what others wrote: then it is restored, as one that was here before."""
+        known = self.repository.messages_of(self.session_id, agent.agent_id)
+        given: list[Any] = agent.messages
+        if not known or (given and not _begins_with(given, [one.to_message() for one in known])):
+            return
+        self.repository.create_agent(self.session_id, SessionAgent.from_agent(agent))
+        for number, message in enumerate(given[len(known) :], known[-1].message_id + 1):
+            added = SessionMessage.from_message(message, number)
+            self.repository.create_message(self.session_id, agent.agent_id, added)
+
     def close(self) -> None:
         """Close the store, if it was opened here."""
         self.repository.close()
@@ -208,6 +233,12 @@ def message_from(item: Mapping[str, Any]) -> SessionMessage:
     """A stored message as the framework's own; fields that this version does not know stay where they are."""
     known = {name: value for name, value in item.items() if name in _MESSAGE_FIELDS}
     return SessionMessage(**decode_bytes_values(known))
+
+
+def _begins_with(messages: Sequence[Any], known: Sequence[Any]) -> bool:
+    """Whether messages say first what is known, whatever was noted beside them."""
+    first = [(message["role"], message["content"]) for message in messages[: len(known)]]
+    return first == [(message["role"], message["content"]) for message in known]
 
 
 def _missing(session_id: str) -> SessionException:
