@@ -5,7 +5,6 @@ more than we know (a newer program's fields) or less (an optional field left out
 """
 
 import operator
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -17,7 +16,7 @@ from msgspec.structs import force_setattr
 
 from statestore.errors import CorruptData, InvalidValue
 from statestore.jsontext import check_label, check_text, compact, joined_members, json_text, members
-from statestore.timestamps import datetime_of, latest_of, nanoseconds, text_of, text_of_micros
+from statestore.timestamps import datetime_of, latest_of, nanoseconds, now_text, text_of
 
 USER: Final = "user"
 AGENT: Final = "agent"
@@ -120,7 +119,7 @@ def _with_extra(record: _Record, extra: Mapping[str, Any]) -> Any:
 
 
 def _stamp(timestamp: datetime | None) -> str:
-    return text_of_micros(time.time_ns() // 1000) if timestamp is None else text_of(timestamp)
+    return now_text() if timestamp is None else text_of(timestamp)
 
 
 class UserMessage(_Record, frozen=True, gc=False, forbid_unknown_fields=True):

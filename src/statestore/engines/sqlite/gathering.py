@@ -56,8 +56,7 @@ class Gathering:
     def commit(self, batches: Sequence[Batch], make: Make) -> list[Result]:
         """Have batches made, each wholly or not at all, together with whatever else waits."""
         slots = list(map(Slot, batches))
-        last = slots[-1]  # they are decided in order
-        while last.result is None:
+        while not _are_decided(slots):
             if self._leading.locked():
                 self._wait(slots)
             else:
@@ -81,7 +80,7 @@ class Gathering:
         others: list[_Entry] = []
         try:
             with self._leading:
-                if own[-1].result is not None:
+                if _are_decided(own):
                     return
                 if self._waiting:
                     waiting = self._waiting[:]

@@ -66,8 +66,7 @@ class ConnectionPool:
         with self._lock:
             while self._is_held_up:
                 self._changed.wait()
-            if self._is_torn:
-                raise StoreClosed(TORN)
+            self.check_is_whole()
             self._borrowers.add(get_ident())  # a thread uses one at a time
             if self._idle:
                 return self._idle.pop()
