@@ -376,6 +376,11 @@ def said_in(kind: str, body: bytes) -> tuple[str, str, str | bytes]:
     return kind, record.timestamp_text, said
 
 
+def is_found_by_number(record: Record) -> bool:
+    """Whether others name this record by its number, or it names others so: a LangGraph thread's carry this mark."""
+    return "langgraph" in record.extra
+
+
 def bodies_of(array: bytes | memoryview) -> list[bytes]:
     """The elements of a JSON array, each as compact text."""
     return [compact(bytes(raw)) for raw in raw_items(array)]

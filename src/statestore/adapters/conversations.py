@@ -6,7 +6,7 @@ was decided on, and is decided again if somebody else wrote meanwhile: two proce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from itertools import takewhile
@@ -21,7 +21,7 @@ from statestore.adapters.identifiers import birth_metadata, stored_id
 from statestore.adapters.items import Carrier, carrier_of
 from statestore.adapters.pieces import Pieces
 from statestore.engine import DeleteSession, Requires
-from statestore.errors import NotSupported, SessionConflict, SessionNotFound, WrongUser
+from statestore.errors import SessionConflict, SessionNotFound, WrongUser
 from statestore.names import SessionId
 from statestore.records import Record
 from statestore.session import Session, ledger_of
@@ -32,8 +32,6 @@ from statestore.store.writing import MAX_ATTEMPTS
 T = TypeVar("T")
 FRAMEWORK: Final = "framework"
 """The metadata key that tells which framework a session was made by."""
-_BY_NUMBER: Final = "langgraph"
-"""The mark of records that refer to others by their numbers, or are referred to."""
 NOTHING: Final = UNSET
 """What is given back where there is no item, or no session: ``None`` might be one."""
 _NEWEST: Final = 8
@@ -213,22 +211,12 @@ def rewrite(session: Session, records: Sequence[Record], moved: Callable[[Record
     entries = session.timeline
     same = sum(1 for _ in takewhile(lambda pair: pair[0].record is pair[1], zip(entries, records, strict=False)))
     after = entries[same:]
-    _check_may_move(session, [entry.record for entry in after])
     ledger = ledger_of(session)
     known = ledger.origin.keys() if ledger.origin and after else {}
     keys = {id(entry.record): known.get(entry.seq or 0) for entry in after}
     _discard(session, keys)
     for record in records[same:]:
         ledger.add(moved(record) if id(record) in keys else record, keys.get(id(record)))
-
-
-def _check_may_move(session: Session, records: Iterable[Record]) -> None:
-    """Refuse to give new numbers to what others find by its number: their thread could not be read any more."""
-    if any(_BY_NUMBER in record.extra for record in records):
-        raise NotSupported(
-            f"session {session.id} is a LangGraph thread, whose checkpoints name its records by their numbers: "
-            "take messages back in the graph (update_state), or rewind the session"
-        )
 
 
 def _discard(session: Session, doomed: Collection[int]) -> None:

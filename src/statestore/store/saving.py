@@ -8,11 +8,11 @@ from typing import Any, cast
 import msgspec
 
 from statestore.engine import ChangeSession, NewRecord, NewSession, Outcome, Requires
-from statestore.errors import SessionConflict, SessionNotFound
+from statestore.errors import NotSupported, SessionConflict, SessionNotFound
 from statestore.jsontext import changed_members, members
 from statestore.labels import LABEL_KEYS, labels_in, opening_of
 from statestore.ledger import Ledger, Origin, Shelf
-from statestore.records import Record, UserMessage, body_of, column_of, kind_of
+from statestore.records import Record, UserMessage, body_of, column_of, is_found_by_number, kind_of
 from statestore.session import Session, field_values, ledger_of
 from statestore.stored import Numbering, SessionFields
 from statestore.timeline import placed
@@ -70,6 +70,8 @@ class Draft:
         if as_new:
             set_metadata, unset_metadata = members(self.metadata), ()
         self._take_records(ledger, as_new=as_new, is_edited=is_edited)
+        if cut is not None:
+            _refuse_to_renumber(session, self.records)
 
         self.change: ChangeSession | None = None
         if not as_new and known is not None and session.updated_text == known.fields.updated:
@@ -172,6 +174,15 @@ def _refuse_what_cannot_be_sent(session: Session, known: Origin | None, *, as_ne
         raise SessionConflict(
             f"session {session.id} was changed by somebody else since it was loaded, so its history cannot be "
             "rewritten: load it again"
+        )
+
+
+def _refuse_to_renumber(session: Session, records: Sequence[Record]) -> None:
+    """Refuse to give new numbers to what others find by its number: their thread could not be read any more."""
+    if any(map(is_found_by_number, records)):
+        raise NotSupported(
+            f"session {session.id} is a LangGraph thread, whose checkpoints name its records by their numbers: "
+            "take messages back in the graph (update_state), or rewind the session"
         )
 
 

@@ -16,7 +16,16 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from adapters.langgraph.graphs import Reversing, chat, say, texts, thread
 from adapters.reading import assert_readable
-from statestore import AsyncStateStore, Event, InvalidValue, NotSupported, StateStore, StoreClosed, WrongUser
+from statestore import (
+    AsyncStateStore,
+    Event,
+    InvalidValue,
+    NotSupported,
+    StateStore,
+    StoreClosed,
+    UserMessage,
+    WrongUser,
+)
 from statestore.adapters.handoff import turns_in
 from statestore.adapters.identifiers import stored_id
 from statestore.adapters.langgraph import StateStoreSaver
@@ -116,6 +125,44 @@ def test_a_rewound_and_a_removed_thread_are_noticed(our_saver: StateStoreSaver) 
     store.delete_session("t")
     assert texts(graph) == []
     assert say(graph, "anew") == ["anew", "You said: anew"]
+
+
+def test_an_edit_that_would_renumber_a_thread_is_refused(sqlite_url: str) -> None:
+    with StateStore.open(sqlite_url) as store:
+        graph = chat(StateStoreSaver(store))
+        for number in range(3):
+            say(graph, str(number))
+        before = store.timeline("t")
+        session = store.load_session("t")
+        assert session is not None
+        session.user_messages[1] = UserMessage("[redacted]")
+        with pytest.raises(NotSupported, match="is a LangGraph thread"):
+            store.save_session(session)
+        assert store.timeline("t") == before
+        assert say(graph, "3")[2:] == ["1", "You said: 1", "2", "You said: 2", "3", "You said: 3"]
+
+        store.append("t", Event("feedback", "bad"), Event("feedback", "good"))
+        store.update_session_with("t", lambda session: session.events.pop(-2))
+        last = store.load_session("t")
+        assert last is not None
+        del last.events[-1:], last.user_messages[3:], last.agent_responses[3:]
+        last.events[:] = [event for event in last.events if event.timestamp < session.updated_at]
+        store.save_session(last)
+        assert texts(chat(StateStoreSaver(store))) == ["0", "You said: 0", "1", "You said: 1", "2", "You said: 2"]
+
+
+def test_a_message_is_redacted_in_the_graph_and_then_pruned(sqlite_url: str) -> None:
+    with StateStore.open(sqlite_url) as store:
+        saver = StateStoreSaver(store)
+        graph = chat(saver, with_a_tool)
+        for text in ("my number is 555", "and so on"):
+            say(graph, text)
+        secret = graph.get_state(thread()).values["messages"][0]
+        graph.update_state(thread(), {"messages": [HumanMessage("[redacted]", id=secret.id)]}, as_node="agent")
+        assert any(b"555" in entry.record.json for entry in store.timeline("t"))
+        saver.prune(["t"])
+        assert not any(b"555" in entry.record.json for entry in store.timeline("t"))
+        assert [texts(graph)[place] for place in (0, 4)] == ["[redacted]", "and so on"]
 
 
 def test_a_fork_and_a_copy_are_whole_threads(our_saver: StateStoreSaver, tmp_path: Path) -> None:
