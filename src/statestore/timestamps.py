@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
@@ -26,6 +26,10 @@ _MOMENTS = list[Annotated[datetime, msgspec.Meta(tz=True)]]
 _FIRST_MICROSECOND = -((_EPOCH - _FIRST_MOMENT) // timedelta(microseconds=1))
 _LAST_MICROSECOND = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
+_whole_seconds: dict[str, int] = {}
+"""Nanoseconds since 1970 of seconds that were read or written lately, by their text."""
+_MOST_SECONDS: Final = 4096
+
 
 def nanoseconds(text: str) -> int:
     """Nanoseconds since 1970 of an RFC 3339 text; `InvalidValue` if it is none."""
@@ -36,9 +40,16 @@ def nanoseconds(text: str) -> int:
     return _parsed(text)
 
 
-@lru_cache(maxsize=4096)
 def _whole_second(text: str) -> int:
-    return _parsed(text + "Z")
+    found = _whole_seconds.get(text)
+    return _noted(text, _parsed(text + "Z")) if found is None else found
+
+
+def _noted(text: str, ns: int) -> int:
+    if len(_whole_seconds) >= _MOST_SECONDS:
+        _whole_seconds.clear()
+    _whole_seconds[text] = ns
+    return ns
 
 
 @lru_cache(maxsize=4096)
@@ -127,7 +138,9 @@ def text_of_micros(micros: int) -> str:
 
 @lru_cache(maxsize=64)
 def _second_text(seconds: int) -> str:
-    return text_of(_EPOCH + timedelta(seconds=seconds))[:-1]
+    text = "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}".format(*time.gmtime(seconds)[:6])
+    _noted(text, seconds * 1_000_000_000)  # what is written now is ordered next
+    return text
 
 
 def now_text() -> str:

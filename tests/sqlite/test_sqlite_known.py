@@ -36,11 +36,33 @@ def test_a_session_that_was_just_written_is_not_read_again(
         store.get_or_create_session("alice", "one")
         store.append("one", UserMessage("first"))
         if is_over:
-            store._store._engine._turns._share_ends = 0.0  # type: ignore[reportPrivateUsage, attr-defined]
+            store._store._engine._turns._reserved_until = 0.0  # type: ignore[reportPrivateUsage, attr-defined]
         looked.clear()
         store.append("one", UserMessage("second"))
         assert not [statement for statement in looked if "FROM sessions WHERE id" in statement]
         assert said(store, "one") == ["first", "second"]
+
+
+def test_what_others_wrote_is_looked_for_only_if_another_had_the_turn(database: Path) -> None:
+    looked: list[str] = []
+
+    def looks_of_an_append() -> int:
+        store._store._engine._turns._reserved_until = 0.0  # type: ignore[reportPrivateUsage, attr-defined]
+        looked.clear()
+        store.append("one", UserMessage("ours"))
+        return sum("max(change)" in statement for statement in looked)
+
+    with hooked(before=looked.append), StateStore.open(database) as store:
+        store.get_or_create_session("alice", "one")
+        assert [looks_of_an_append() for _ in range(3)] == [0, 0, 0]
+        with StateStore.open(database) as other:
+            other.append("one", UserMessage("theirs"))
+            assert [looks_of_an_append() for _ in range(3)] == [1, 0, 0]
+            other._store._engine._turns._reserved_until = 0.0  # type: ignore[reportPrivateUsage, attr-defined]
+            other.append("one", UserMessage("theirs"))
+        assert [looks_of_an_append() for _ in range(3)] == [1, 0, 0]
+        assert said(store, "one") == [*["ours"] * 3, "theirs", *["ours"] * 3, "theirs", *["ours"] * 3]
+        assert store.check() == []
 
 
 def test_what_another_program_appended_in_between_is_kept(database: Path, store: StateStore) -> None:

@@ -3,7 +3,8 @@
 Two lock files make a turnstile. Who wants to write waits at the gate; who is through the gate waits for the turn.
 So whoever has just written cannot be first again while others wait. For a moment it may, though: handing over costs
 more than writing, so a process goes on until its share of time is used up. When it lets go in between, it notes in the
-lock file for how long it may yet come back, and whoever is next does not even try before.
+lock file for how long it may yet come back, and whoever is next does not even try before. Who queued up last is noted
+there, too: if it was ourselves, nobody has written since.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from statestore.engines.forking import forget_after_fork
 from statestore.errors import StoreUnavailable
@@ -39,8 +40,30 @@ PARTING: Final = 0.1
 
 _MOMENT: Final = Struct("d")
 _COUNT: Final = Struct("I")
+_TOKEN_SIZE: Final = 8
+_NOTES: Final = Struct(f"dI{_TOKEN_SIZE}s")
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _PERMISSIONS: Final = 0o666
+
+
+class _Notes(NamedTuple):
+    """What the lock file of the turn tells."""
+
+    reserved_until: float
+    """Until when the turn belongs to whoever had it last, by the machine's clock."""
+    rounds: int
+    """How often the log was written back."""
+    holder: bytes
+    """The token of whoever queued up for the turn last."""
+
+    @classmethod
+    def of(cls, turn: int) -> _Notes:
+        return cls(*_NOTES.unpack(os.pread(turn, _NOTES.size, 0).ljust(_NOTES.size, b"\0")))
+
+    def reserved_for(self) -> float:
+        """For how many more seconds the turn is reserved; 0 or less if it is not."""
+        seconds = self.reserved_until - time.monotonic()
+        return seconds if seconds <= PAUSE else 0.0  # else it is of another clock: the machine was started anew
 
 
 class Turnstile:
@@ -52,9 +75,12 @@ class Turnstile:
         self._gate = self._turn = -1
         self._is_ours_alone = False
         self._share_ends = 0.0
+        self._reserved_until = 0.0
         self._queue: _Queue | None = None
-        self.is_fresh = True
-        """Whether the share that this turn is part of has just begun: others may have written before it."""
+        self._token = b""
+        """What tells us from others who take turns."""
+        self.is_after_others = True
+        """Whether others may have had the turn since we had it last."""
         self.mutex = threading.Lock()
         """Held by the thread whose turn it is, or who waits for it."""
         forget_after_fork(self)
@@ -63,6 +89,7 @@ class Turnstile:
         """Make the lock files, or find them."""
         self._gate, self._turn = _lock_files(self._path)
         self._is_ours_alone = os.fstat(self._turn).st_nlink <= 1  # else it is somebody's file as well
+        self._token = os.urandom(_TOKEN_SIZE)
 
     def close(self) -> None:
         """Let go of the lock files. They stay: removing one while somebody waits for it would make two turns."""
@@ -88,10 +115,27 @@ class Turnstile:
         """With the mutex held: wait for the turn; `StoreUnavailable` if others do not let go in time."""
         if self._turn < 0:  # in a child process, for the first time
             self.open()
-        goes_on = time.monotonic() < self._share_ends and _try(self._turn)  # we had it just now, and nobody since
-        self.is_fresh = not goes_on
-        if goes_on or self._is_first():
+        if time.monotonic() < self._reserved_until and _try(self._turn):  # we had it just now, and nobody since
+            self.is_after_others = False
             return
+        notes = self._take_at_once() or self._take_in_line()
+        self._share_ends = time.monotonic() + SHARE
+        self.is_after_others = notes.holder != self._token
+        if self.is_after_others:
+            self._note(self._token, _MOMENT.size + _COUNT.size)
+
+    def _take_at_once(self) -> _Notes | None:
+        """If nobody waits, take the turn; what was noted before."""
+        if not _try(self._gate):
+            return None
+        try:
+            notes = _Notes.of(self._turn)
+            return notes if notes.reserved_for() <= 0 and _try(self._turn) else None
+        finally:
+            fcntl.flock(self._gate, fcntl.LOCK_UN)
+
+    def _take_in_line(self) -> _Notes:
+        """Wait for the turn behind others; what was noted before."""
         if self._queue is None:
             self._queue = _Queue(self._path)
         if not self._queue.wait(self._timeout):
@@ -99,23 +143,12 @@ class Turnstile:
                 f"{self._path} has been written by another process for {self._timeout:g} s: try again when it is done, "
                 f"or wait longer with sqlite:{self._path}?timeout=SECONDS"
             )
-        self._share_ends = time.monotonic() + SHARE
-
-    def _is_first(self) -> bool:
-        """Whether nobody waits, so that the turn is ours."""
-        if not _try(self._gate):
-            return False
-        try:
-            if _reserved_for(self._turn) > 0 or not _try(self._turn):
-                return False
-        finally:
-            fcntl.flock(self._gate, fcntl.LOCK_UN)
-        self._share_ends = time.monotonic() + SHARE
-        return True
+        return _Notes.of(self._turn)
 
     def hand_on(self) -> None:
         """Let others write, as soon as we do not come back. Whatever interrupts this, `let_go` must follow."""
-        self._note(_MOMENT.pack(min(time.monotonic() + PAUSE, self._share_ends)), 0)
+        self._reserved_until = min(time.monotonic() + PAUSE, self._share_ends)
+        self._note(_MOMENT.pack(self._reserved_until), 0)
         self._unlock_turn()
 
     def let_go(self) -> None:
@@ -132,7 +165,7 @@ class Turnstile:
 
     def rounds(self) -> int:
         """How often the log was written back, by anybody; the number means nothing but that."""
-        return _COUNT.unpack(os.pread(self._turn, _COUNT.size, _MOMENT.size).ljust(_COUNT.size, b"\0"))[0]
+        return _Notes.of(self._turn).rounds
 
     def begin_round(self) -> int:
         """Note that the log is written back; the new number."""
@@ -272,15 +305,8 @@ def _wait_for(turn: int) -> None:
     """For the first in line: take the turn as soon as nobody has it or may come back to it."""
     nap = NAP
     while True:
-        reserved = _reserved_for(turn)
+        reserved = _Notes.of(turn).reserved_for()
         if reserved <= 0 and _try(turn):
             return
         time.sleep(reserved if reserved > 0 else nap)
         nap = min(nap * GROWTH, LONGEST_NAP)
-
-
-def _reserved_for(turn: int) -> float:
-    """For how many more seconds the turn belongs to whoever had it last."""
-    noted = os.pread(turn, _MOMENT.size, 0)
-    seconds = _MOMENT.unpack(noted)[0] - time.monotonic() if len(noted) == _MOMENT.size else 0.0
-    return seconds if seconds <= PAUSE else 0.0  # else it is of another clock: the machine was started anew

@@ -63,7 +63,7 @@ class Writer:
         connection = self._pool.lend()
         is_sound = False
         try:
-            if self._turns.is_fresh and self._upkeep.note_others(connection):
+            if self._turns.is_after_others and self._upkeep.note_others(connection):
                 self._known.clear()
             self._make_together(connection, slots)
             self._upkeep.tidy_if_due(connection)
