@@ -15,14 +15,14 @@ import pytest
 from servers import postgres, valkey
 from statestore import Engine, InvalidValue, copy_store
 from statestore.conformance.changes import agent, appended, created, event, user
-from statestore.copying import CopyIncomplete, CopyRefused, ahead, async_copy_store, windows
+from statestore.copying import CopyIncomplete, CopyRefused, ahead, async_copy_store, walking, windows
 from statestore.copying.ahead import ReadAhead, ReadsSeveral
-from statestore.engine import Batch, Change, Outcome, PutDocument, Result, SessionQuery
+from statestore.engine import Batch, Change, DocumentQuery, Outcome, PutDocument, Result, SessionQuery
 from statestore.engines.memory import MemoryEngine
 from statestore.errors import CorruptSession
 from statestore.host import step
 from statestore.opening import engine_for
-from statestore.stored import Document, DocumentKind, StoredSession
+from statestore.stored import Document, DocumentInfo, DocumentKind, StoredSession
 
 MANY = 250
 """More than are fetched together, or written."""
@@ -236,6 +236,46 @@ def test_a_session_that_became_long_in_the_source_is_not_read_whole(monkeypatch:
     copy_store(source, target)
     assert source.calls["read_session"] > 15
     assert longest <= 3
+
+
+# -- listing documents
+
+
+class Listing(MemoryEngine):
+    """Notes how much it is asked to list at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limits: list[int | None] = []
+
+    async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
+        self.limits.append(query.limit)
+        return await super().list_documents(query)
+
+
+async def _pages_of(engine: Engine) -> list[list[DocumentInfo]]:
+    return [page async for page in walking.document_pages(engine)]
+
+
+def test_a_large_category_is_listed_once_because_in_a_directory_each_listing_looks_at_all() -> None:
+    names = [f"n{number:04}" for number in range(4 * walking.PAGE)]
+    engine = filled(Listing(), (PutDocument("notes", name, "md", b"") for name in names))
+    pages = step(_pages_of(engine))
+    assert [len(page) for page in pages] == [walking.PAGE] * 4
+    assert [info.name for page in pages for info in page] == names
+    assert engine.limits == [walking.LISTED], "and a larger one in so many parts that they fit into memory"
+
+
+@pytest.mark.parametrize("count", range(10))
+def test_all_documents_are_found_wherever_a_listing_ends(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(walking, "PAGE", 2)
+    monkeypatch.setattr(walking, "LISTED", 3)
+    places = [(category, f"n{number}") for category in ("a", "a/b", "c") for number in range(count)]
+    engine = filled(Listing(), (PutDocument(*place, "md", b"") for place in places))
+    pages = step(_pages_of(engine))
+    assert [(info.category, info.name) for page in pages for info in page] == places
+    assert all(len(page) <= 2 and len({info.category for info in page}) == 1 for page in pages)
+    assert set(engine.limits) <= {3}
 
 
 # -- what engines give

@@ -67,6 +67,7 @@ def test_the_page_tells_the_fields_of_every_command_but_the_demo() -> None:
         ("export", "-o", "all.jsonl"),
         ("import", "one.jsonl"),
         ("copy", "state.db", "file:other"),
+        ("copy", "state.db", "file:apart", "--mirror", "--dry-run"),
         ("backup", "other.db"),
         ("compact",),
     ],
@@ -76,6 +77,8 @@ def test_the_fields_are_those_that_the_page_tells(here: Path, arguments: tuple[s
     with StateStore.open(here / "state.db", durability="relaxed") as store:
         store.save_session(Session("alice", "thrown"))
         store.delete_session("thrown", trash_hours=1)
+    if "--mirror" in arguments:
+        assert run(here, "--store", "file:apart", "new", "trip").returncode == 0
     if arguments[0] == "import":
         assert run(here, "export", "trip", "-o", "one.jsonl").returncode == 0
     done = run(here, *arguments, "--json")

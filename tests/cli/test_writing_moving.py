@@ -194,6 +194,98 @@ def test_a_store_is_copied_verified_and_copied_again(here: Path) -> None:
     assert "there is no store at" in refused(here, 3, "copy", "nowhere.db", "file:other")
 
 
+@pytest.fixture
+def apart(here: Path) -> Path:
+    """A directory with a store and a copy of it, both of which were written to since."""
+    lines_of(here, "copy", "state.db", "file:copied")
+    lines_of(here, "delete", "attack", "--forever")
+    lines_of(here, "put", "notes/today.md", "# Another day")
+    lines_of(here, "--store", "file:copied", "say", "trip", "only here")
+    return here
+
+
+APART = {
+    "session trip": "its updated is not the same",
+    "document notes/today.md": "its contents are not the same",
+    "session attack": "only the target has it",
+}
+
+
+def is_a_copy(place: Path) -> bool:
+    """Whether the copy has what the store has."""
+    everything = [lines_of(place, "--store", store, "export") for store in ("state.db", "file:copied")]
+    notes = [lines_of(place, "--store", store, "cat", "notes/today") for store in ("state.db", "file:copied")]
+    return everything[0] == everything[1] and notes[0] == notes[1]
+
+
+def test_a_mirror_shows_what_it_would_do_and_does_it(apart: Path) -> None:
+    shown = lines_of(apart, "copy", "state.db", "file:copied", "--mirror", "--dry-run")
+    assert shown[0].split() == ["what", "why"]
+    assert [tuple(re.split(" {2,}", line)) for line in shown[1:]] == list(APART.items())
+    told = lines_of(apart, "copy", "state.db", "file:copied", "--mirror", "--dry-run", "--json")
+    assert [json.loads(line) for line in told] == [{"where": where, "what": what} for where, what in APART.items()]
+    assert not is_a_copy(apart)
+    *shown, told, digest = lines_of(apart, "copy", "state.db", "file:copied", "--mirror", "--yes")
+    assert [re.split(" {2,}", line)[0] for line in shown[1:]] == list(APART)
+    assert told.endswith("verified; 7 of them were there already; 2 replaced; 1 removed")
+    assert is_a_copy(apart)
+    report = json.loads(lines_of(apart, "copy", "state.db", "file:copied", "--mirror", "--yes", "--json")[0])
+    assert digest == f"digest {report['digest']}"
+    assert (report["skipped"], report["replaced"], report["removed"], report["differences"]) == (9, 0, 0, [])
+    told = lines_of(apart, "copy", "state.db", "file:copied", "--mirror", "--dry-run")
+    assert told == ["there is nothing to replace or to remove"]
+
+
+def test_a_mirror_asks_at_a_terminal_and_no_means_no(apart: Path) -> None:
+    for answer in ("n\n", "\n", "\x03"):
+        terminal = Terminal(apart, 80, "copy", "state.db", "file:copied", "--mirror")
+        terminal.wait_for("[y/N]: ")
+        terminal.press(answer)
+        terminal.end()
+        assert terminal.process.returncode != 0
+    assert lines_of(apart, "--store", "file:copied", "show", "attack")
+    terminal = Terminal(apart, 80, "copy", "state.db", "file:copied", "--mirror")
+    terminal.wait_for(f"Replace 2 and remove 1 in file:{apart / 'copied'} for good? [y/N]: ")
+    terminal.press("y\n")
+    assert "2 replaced; 1 removed" in terminal.end()
+    assert is_a_copy(apart)
+    assert "[y/N]" not in screen(apart, 80, "copy", "state.db", "file:copied", "--mirror"), "there is nothing to ask"
+
+
+def test_a_mirror_asks_again_if_others_would_go_by_now(apart: Path) -> None:
+    terminal = Terminal(apart, 80, "copy", "state.db", "file:copied", "--mirror")
+    terminal.wait_for("Replace 2 and remove 1")
+    lines_of(apart, "--store", "file:copied", "new", "late")
+    terminal.press("y\n")
+    terminal.wait_for("meanwhile there are others")
+    terminal.wait_for("Replace 2 and remove 2")
+    assert lines_of(apart, "--store", "file:copied", "show", "late")
+    terminal.press("y\n")
+    terminal.end()
+    assert is_a_copy(apart)
+
+
+def test_a_mirror_without_a_terminal_needs_a_yes(apart: Path) -> None:
+    mirror = ("copy", "state.db", "file:copied", "--mirror")
+    assert "--yes" in refused(apart, 2, *mirror)
+    assert "--dry-run" in refused(apart, 2, *mirror, "--json")
+    assert "do not go together" in refused(apart, 2, *mirror, "--into-existing", "--yes")
+    for option in ("--yes", "--dry-run"):
+        assert "are for --mirror" in refused(apart, 2, *mirror[:-1], option)
+    assert not is_a_copy(apart)
+
+
+def test_a_mirror_of_the_wrong_store_leaves_the_target_alone(apart: Path) -> None:
+    (apart / "empty").mkdir()
+    before = lines_of(apart, "--store", "file:copied", "export")
+    for option in ("--yes", "--dry-run"):
+        assert "has nothing of what" in refused(apart, 1, "copy", "file:empty", "file:copied", "--mirror", option)
+        assert "there is no store at" in refused(apart, 3, "copy", "nowhere.db", "file:copied", "--mirror", option)
+    assert lines_of(apart, "--store", "file:copied", "export") == before
+    assert lines_of(apart, "copy", "state.db", "file:none", "--mirror", "--dry-run")
+    assert not (apart / "none").exists()
+
+
 def test_a_copy_shows_how_far_it_is_on_a_terminal_and_leaves_one_line(here: Path) -> None:
     text = screen(here, 70, "copy", "state.db", "file:copied")
     assert "copying: 7 of 7 sessions" in text

@@ -7,6 +7,7 @@ from typing import Final
 WORDS: Final = {
     'open the store with durability="relaxed"': "add --relaxed",
     "into_existing=True": "--into-existing",
+    "mirror=True": "--mirror",
     "read_only=True": "a command that only looks",
     "leave if_version out": "leave --only-new out",
     "use save_session, append or delete_session": "use statestore new, say and delete",

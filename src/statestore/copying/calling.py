@@ -7,9 +7,9 @@ from contextlib import AsyncExitStack, ExitStack
 from typing import TypedDict
 
 from statestore.copying.elsewhere import check_is_elsewhere
-from statestore.copying.telling import CopyReport, ReportProgress, Teller
+from statestore.copying.telling import CopyReport, Misfits, ReportProgress, Teller
 from statestore.engine import Engine
-from statestore.errors import InvalidValue
+from statestore.errors import InvalidValue, StoreNotFound
 from statestore.host import step
 from statestore.opening import engine_for
 from statestore.store.async_store import AsyncStateStore
@@ -28,6 +28,7 @@ def copy_store(
     *,
     progress: ReportProgress | None = None,
     into_existing: bool = False,
+    mirror: bool = False,
 ) -> CopyReport:
     """Copy everything from one store into another, whatever engines they are, and verify it.
 
@@ -39,7 +40,13 @@ def copy_store(
     `CopyIncomplete` names what is not the same, because somebody wrote to it meanwhile, what the source could not give,
     and what the target cannot hold. ``progress`` is called with a `CopyProgress` now and then. `InvalidValue` if the
     target is the source, or would lie among its files.
+
+    ``mirror=True`` makes the target the same as the source, whatever it holds: what only the target has is removed, and
+    what it has otherwise is replaced, for good. What the source has but cannot give stays in the target as it is.
+    `CopyRefused` if the source has nothing of what the target holds, since one of them may not be what was meant, if
+    the target holds files that no store has made, and if somebody writes to what is removed or replaced.
     """
+    _check_makes_sense(into_existing=into_existing, mirror=mirror)
     for store in (source, target):
         if isinstance(store, AsyncStateStore):
             raise InvalidValue(f"{store!r} is for event loops: use await async_copy_store(…), or give its URL")
@@ -49,7 +56,10 @@ def copy_store(
         _check_is_apart(source.url, target)
         if not isinstance(target, StateStore):
             target = opened.enter_context(StateStore.open(target))
-        return step(_copied(engine_of(source), engine_of(target), progress=progress, into_existing=into_existing))
+        copied = _copied(
+            engine_of(source), engine_of(target), progress=progress, into_existing=into_existing, mirror=mirror
+        )
+        return step(copied)
 
 
 async def async_copy_store(
@@ -58,8 +68,10 @@ async def async_copy_store(
     *,
     progress: ReportProgress | None = None,
     into_existing: bool = False,
+    mirror: bool = False,
 ) -> CopyReport:
     """The same as `copy_store`, for event loops; cancelling it interrupts the copy, which can be run again."""
+    _check_makes_sense(into_existing=into_existing, mirror=mirror)
     for store in (source, target):
         if isinstance(store, StateStore):
             raise InvalidValue(f"{store!r} is for plain code: use copy_store(…), or give its URL")
@@ -69,7 +81,30 @@ async def async_copy_store(
         _check_is_apart(source.url, target)
         if not isinstance(target, AsyncStateStore):
             target = await opened.enter_async_context(AsyncStateStore.open(target))
-        return await _copied(engine_of(source), engine_of(target), progress=progress, into_existing=into_existing)
+        return await _copied(
+            engine_of(source), engine_of(target), progress=progress, into_existing=into_existing, mirror=mirror
+        )
+
+
+def compare_stores(
+    source: str | os.PathLike[str], target: str | os.PathLike[str], *, progress: ReportProgress | None = None
+) -> Misfits:
+    """What a mirror would replace and remove as things are; neither store is written to, or made."""
+    with ExitStack() as opened:
+        ours = opened.enter_context(StateStore.open(source, **_as_source(source)))
+        _check_is_apart(ours.url, target)
+        try:
+            theirs = opened.enter_context(StateStore.open(target, **_as_source(target)))
+        except StoreNotFound:
+            return Misfits(engine_for(target).url, 0, 0, ())
+        return step(_compared(engine_of(ours), engine_of(theirs), Teller(progress)))
+
+
+def _check_makes_sense(*, into_existing: bool, mirror: bool) -> None:
+    if into_existing and mirror:
+        raise InvalidValue(
+            "into_existing=True leaves alone what only the target has, and mirror=True removes it: choose one of them"
+        )
 
 
 def _as_source(source: str | os.PathLike[str] | Engine) -> _Options:
@@ -85,24 +120,46 @@ def _check_is_apart(source_url: str, target: str | os.PathLike[str] | Engine | S
         check_is_elsewhere(place, source_url)
 
 
-async def _copied(
-    source: Engine, target: Engine, *, progress: ReportProgress | None, into_existing: bool
-) -> CopyReport:
+def _check_is_another(source: Engine, target: Engine) -> None:
     if source.url == target.url:
         raise InvalidValue(f"{source.url} cannot be copied into itself")
+
+
+async def _copied(
+    source: Engine, target: Engine, *, progress: ReportProgress | None, into_existing: bool, mirror: bool
+) -> CopyReport:
+    _check_is_another(source, target)
     # Loaded when somebody copies: few who import the package do.
     from statestore.copying.ahead import ReadAhead  # noqa: PLC0415
-    from statestore.copying.surveying import Survey  # noqa: PLC0415
+    from statestore.copying.packing import Packer  # noqa: PLC0415
+    from statestore.copying.surveying import Survey, check_may_be_mirrored  # noqa: PLC0415
     from statestore.copying.transferring import Transfer  # noqa: PLC0415
     from statestore.copying.verifying import Verification  # noqa: PLC0415
 
     teller = Teller(progress)
     ours, theirs = ReadAhead(source), ReadAhead(target)
-    survey = Survey(ours, theirs, teller, into_existing=into_existing)
+    packer = Packer(target, teller.tell)
+    if mirror:
+        await check_may_be_mirrored(source, target)
+    survey = Survey(ours, theirs, teller, remover=packer if mirror else None)
     await survey.run()
-    transfer = Transfer(ours, theirs, teller, survey)
+    if not mirror:
+        survey.check_fits(into_existing=into_existing)
+    transfer = Transfer(ours, theirs, teller, survey, packer, mirror=mirror)
     await transfer.run()
     verification = Verification(
-        ours, theirs, teller, unreadable=transfer.unreadable, unfit=transfer.unfit, into_existing=into_existing
+        ours, theirs, teller, unreadable=transfer.unreadable, unfit=packer.unfit, into_existing=into_existing
     )
-    return await verification.run(skipped=transfer.skipped)
+    return await verification.run(skipped=transfer.skipped, replaced=transfer.replaced, removed=survey.removed)
+
+
+async def _compared(source: Engine, target: Engine, teller: Teller) -> Misfits:
+    _check_is_another(source, target)
+    from statestore.copying.ahead import ReadAhead  # noqa: PLC0415
+    from statestore.copying.surveying import Survey, check_may_be_mirrored  # noqa: PLC0415
+
+    await check_may_be_mirrored(source, target)
+    survey = Survey(ReadAhead(source), ReadAhead(target), teller)
+    await survey.run()
+    replaced, removed = survey.differing, survey.surplus
+    return Misfits(target.url, len(replaced), len(removed), (*replaced.found, *removed.found))

@@ -12,6 +12,8 @@ from statestore.copying.telling import CopyRefused, Difference, Differences
 from statestore.engine import (
     Change,
     ChangeSession,
+    DeleteDocument,
+    DeleteSession,
     Engine,
     Outcome,
     PreconditionFailed,
@@ -31,15 +33,13 @@ class Unfit(Exception):
 
 
 class Packer:
-    """Gathers changes to items that the target does not have yet, and commits them before they become too many.
+    """Gathers changes to items, each of which is named once, and commits them before they become too many."""
 
-    Items that the target cannot hold are noted as ``unfit``, and keep no others out.
-    """
-
-    def __init__(self, target: Engine, on_commit: Callable[[], None], unfit: Differences) -> None:
+    def __init__(self, target: Engine, on_commit: Callable[[], None]) -> None:
         self._target = target
         self._on_commit = on_commit
-        self._unfit = unfit
+        self.unfit = Differences()
+        """What the target cannot hold; it keeps no others out."""
         self._spans = target.atomic_scope == "store"
         self._most = PACK_CHANGES if self._spans or hasattr(target, "commit_group") else 1
         self._changes: list[Change] = []
@@ -78,7 +78,7 @@ class Packer:
             return
         for change, result in zip(changes, await commit_each(self._target, changes), strict=True):
             if isinstance(result, Exception):
-                with self._unfit.noting(_place(change), Unfit), self._explaining([change]):
+                with self.unfit.noting(_place(change), Unfit), self._explaining([change]):
                     raise result
 
     async def _commit_together(self, changes: Sequence[Change]) -> None:
@@ -87,7 +87,7 @@ class Packer:
             await self._commit(changes)
         except Unfit as error:
             if len(changes) == 1:
-                self._unfit.add(_place(changes[0]), error)
+                self.unfit.add(_place(changes[0]), error)
                 return
             for change in changes:
                 await self._commit_together([change])
@@ -113,7 +113,7 @@ class Packer:
 
 
 def _place(change: Change) -> str:
-    if isinstance(change, PutDocument):
+    if isinstance(change, (PutDocument, DeleteDocument)):
         return f"document {change.category}/{change.name}.{change.kind}"
-    assert isinstance(change, ChangeSession)
+    assert isinstance(change, (ChangeSession, DeleteSession))
     return f"session {change.id}"

@@ -1,34 +1,45 @@
-"""Before anything is written: whether all that the target holds fits what the source has."""
+"""Before anything is copied: whether all that the target holds fits what the source has."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from statestore.copying.ahead import ReadAhead, documents_ahead, sessions_ahead
+from statestore.copying.packing import Packer
 from statestore.copying.standing import standing_of
 from statestore.copying.telling import CopyRefused, Differences, Teller
-from statestore.copying.walking import document_pages, document_place, session_pages, sessions_between
+from statestore.copying.walking import check_place, document_pages, document_place, session_pages, sessions_between
 from statestore.copying.windows import Pace
-from statestore.engine import SessionQuery
-from statestore.errors import CorruptData
+from statestore.engine import Change, DeleteDocument, DeleteSession, Engine, Requires, SessionQuery
+from statestore.errors import CorruptData, InvalidName
 from statestore.store.reading import understanding
 from statestore.stored import DocumentInfo, SessionSummary
 
 
 class Survey:
-    """Looks at every item of the target."""
+    """Looks at the items of the target.
 
-    def __init__(self, source: ReadAhead, target: ReadAhead, teller: Teller, *, into_existing: bool) -> None:
+    Given a ``remover``, it is there to take away what only the target has, and need not compare what the source lists.
+    """
+
+    def __init__(self, source: ReadAhead, target: ReadAhead, teller: Teller, remover: Packer | None = None) -> None:
         self._source = source
         self._target = target
         self._teller = teller
-        self._into_existing = into_existing
-        self._refused = Differences()
+        self._remover = remover
         self.is_fresh = True
         """Whether the target holds nothing at all."""
+        self.surplus = Differences()
+        """What only the target has."""
+        self.removed = Differences()
+        """What only the target had."""
+        self.differing = Differences()
+        """What both have, and what cannot become what the source has."""
         self.unsure: dict[str, CorruptData] = {}
-        """The sessions that both have and that could not be compared: they are left as they are."""
+        """What could not be compared, by its place: it is left as it is."""
 
     async def run(self) -> None:
-        """Raise `CopyRefused`, naming what does not fit."""
+        """Look at everything."""
         source, target = self._source.engine, self._target.engine
         self._teller.begin("comparing", await target.count_sessions(SessionQuery()))
         after: str | None = None
@@ -36,9 +47,10 @@ class Survey:
             self.is_fresh = False
             ours = await sessions_between(source, after, page[-1].id)
             after = page[-1].id
-            async for summary in sessions_ahead(page, (self._source, ours), (self._target, page)):
+            looked_at = page if self._remover is None else _unlisted(page, ours)
+            async for summary in sessions_ahead(looked_at, (self._source, ours), (self._target, page)):
                 await self._look_at_session(summary)
-                self._teller.sessions += 1
+            self._teller.sessions += len(page)
             self._teller.tell()
         async for infos in document_pages(target):
             self.is_fresh = False
@@ -46,37 +58,111 @@ class Survey:
                 await self._look_at_document(info)
                 self._teller.documents += 1
             self._teller.tell()
-        if self._refused:
-            hint = "" if self._into_existing else "; into_existing=True leaves alone what only the target has"
+        if self._remover is not None:
+            await self._remover.flush()
+
+    def check_fits(self, *, into_existing: bool) -> None:
+        """Raise `CopyRefused`, naming what does not fit."""
+        refused = [self.differing] if into_existing else [self.differing, self.surplus]
+        if any(refused):
+            hint = "" if into_existing else "; into_existing=True leaves alone what only the target has"
             raise CopyRefused(
-                f"{target.url} cannot become a copy of {source.url}, and nothing was written: "
-                f"{self._refused.shown()}. Delete these from the target, or copy into an empty store{hint}",
-                self._refused.found,
+                f"{self._target.engine.url} cannot become a copy of {self._source.engine.url}, and nothing was "
+                f"written: {'; '.join(each.shown() for each in refused if each)}. Delete these from the target, copy "
+                f"into an empty store, or remove and replace them with mirror=True{hint}",
+                [difference for each in refused for difference in each.found],
             )
 
     async def _look_at_session(self, summary: SessionSummary) -> None:
+        where = f"session {summary.id}"
         try:
             ours = await self._source.read_session(summary.id, last=0)
-            theirs = await self._target.read_session(summary.id, last=0)
-            if ours is None:
-                self._only_in_target(f"session {summary.id}")
-            elif theirs is not None:
+            theirs = await self._target.read_session(summary.id, last=0) if ours is not None else None
+            if ours is not None and theirs is not None:
                 with understanding(summary.id):
                     found = await standing_of(self._source, self._target, ours, theirs, Pace.for_session(summary))
                 if found.difference is not None:
-                    self._refused.add(f"session {summary.id}", found.difference)
+                    self.differing.add(where, found.difference)
         except CorruptData as error:
-            self.unsure[summary.id] = error
+            self.unsure[where] = error
+            return
+        if ours is None:
+            await self._note_surplus(where, DeleteSession(summary.id, Requires(version=summary.version)))
 
     async def _look_at_document(self, info: DocumentInfo) -> None:
-        ours = await self._source.get_document(info.category, info.name, info.kind)
-        if ours is None:
-            self._only_in_target(document_place(info))
+        where = document_place(info)
+        place = (info.category, info.name, info.kind)
+        try:
+            ours = await self._source.get_document(*place)
+        except CorruptData as error:
+            self.unsure[where] = error
             return
-        theirs = await self._target.get_document(info.category, info.name, info.kind)
-        if theirs is not None and theirs.body != ours.body:
-            self._refused.add(document_place(info), "its contents are not the same")
+        theirs = await self._target.get_document(*place)
+        if theirs is None:
+            return  # gone meanwhile
+        if ours is None:
+            await self._note_surplus(where, DeleteDocument(*place, Requires(version=theirs.version)))
+        elif theirs.body != ours.body:
+            self.differing.add(where, "its contents are not the same")
 
-    def _only_in_target(self, where: str) -> None:
-        if not self._into_existing:
-            self._refused.add(where, "only the target has it")
+    async def _note_surplus(self, where: str, removal: Change) -> None:
+        if self._remover is None:
+            self.surplus.add(where, "only the target has it")
+        else:
+            self.removed.add(where, "only the target had it")
+            await self._remover.add(removal, 0)
+
+
+async def check_may_be_mirrored(source: Engine, target: Engine) -> None:
+    """Raise `CopyRefused` if a mirror would remove all of a target, or what no store has made: that is not meant."""
+    await _check_has_nothing_foreign(source, target)
+    await _check_leaves_something(source, target)
+
+
+async def _check_has_nothing_foreign(source: Engine, target: Engine) -> None:
+    foreign = Differences()
+    async for infos in document_pages(target):
+        for info in infos:
+            try:
+                check_place(info)
+            except InvalidName as error:
+                if not await _may_have(source, info):
+                    foreign.add(document_place(info), error)
+    if foreign:
+        raise CopyRefused(
+            f"{target.url} holds what no store has made, and a mirror would remove it, so nothing was written: "
+            f"{foreign.shown()}. Move these elsewhere, or copy into another store",
+            foreign.found,
+        )
+
+
+async def _check_leaves_something(source: Engine, target: Engine) -> None:
+    is_empty, after = True, None
+    async for page in session_pages(target):
+        if len(_unlisted(page, await sessions_between(source, after, page[-1].id))) < len(page):
+            return
+        is_empty, after = False, page[-1].id
+    async for infos in document_pages(target):
+        is_empty = False
+        for info in infos:
+            if await _may_have(source, info):
+                return
+    if not is_empty:
+        raise CopyRefused(
+            f"{source.url} has nothing of what {target.url} holds, and a mirror would remove all of it: check that "
+            "these are the stores that you mean; if they are, empty the target, or copy into another store",
+            (),
+        )
+
+
+async def _may_have(engine: Engine, info: DocumentInfo) -> bool:
+    try:
+        return await engine.get_document(info.category, info.name, info.kind) is not None
+    except CorruptData:
+        return True
+
+
+def _unlisted(page: Iterable[SessionSummary], listed: Iterable[SessionSummary]) -> list[SessionSummary]:
+    """Those of some sessions that a listing does not show: they may be gone, or damaged."""
+    ids = {summary.id for summary in listed}
+    return [summary for summary in page if summary.id not in ids]

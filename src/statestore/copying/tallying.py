@@ -66,7 +66,7 @@ class Tally:
         if theirs is None:
             return "the target does not have it"
         if ours.body != theirs.body:
-            return "its contents are not the same; delete it from the target first"
+            return "its contents are not the same"
         place = ("document", theirs.category, theirs.name, theirs.kind)
         self._digest.update(_encode((*place, hashlib.sha256(theirs.body).digest())))
         self.documents += 1

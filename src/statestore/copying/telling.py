@@ -32,6 +32,14 @@ class CopyProgress(Struct, frozen=True):
 ReportProgress = Callable[[CopyProgress], object]
 
 
+class Difference(Struct, frozen=True):
+    """An item that stands in the way of a copy, or was not copied as it is."""
+
+    where: str
+    """``session ID`` or ``document CATEGORY/NAME.KIND``."""
+    what: str
+
+
 class CopyReport(Struct, frozen=True):
     """What was copied and verified."""
 
@@ -45,18 +53,25 @@ class CopyReport(Struct, frozen=True):
     """Of record bodies, metadata and documents together."""
     skipped: int
     """How many sessions and documents were in the target already, and were equal."""
+    replaced: int
+    """How many were something else in the target, and are what the source has now; only a mirror replaces any."""
+    removed: int
+    """How many the target had that the source has not, and has no more; only a mirror removes any."""
     digest: str
     """SHA-256 of all that was copied: equal contents, equal digest, whatever the engines."""
     problems: tuple[Problem, ...] = ()
     """What ``check()`` finds in the source. What is listed here and could be read was copied as it is."""
+    differences: tuple[Difference, ...] = ()
+    """What a mirror removed and replaced, and why; if it is very much, a part of it."""
 
 
-class Difference(Struct, frozen=True):
-    """An item that stands in the way of a copy, or was not copied as it is."""
+class Misfits(Struct, frozen=True):
+    """What a mirror would replace and remove in a target, counted and named as in a `CopyReport`."""
 
-    where: str
-    """``session ID`` or ``document CATEGORY/NAME.KIND``."""
-    what: str
+    target: str
+    replaced: int
+    removed: int
+    differences: tuple[Difference, ...]
 
 
 class CopyRefused(StateStoreError):

@@ -1,4 +1,7 @@
-"""Copying what the target lacks: new sessions and documents, and the rest of sessions that are behind."""
+"""Copying what the target lacks: new sessions and documents, and the rest of sessions that are behind.
+
+A mirror also gets what the target has otherwise: a document is overwritten, a session is deleted and created anew.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from statestore.copying.surveying import Survey
 from statestore.copying.telling import UNREADABLE, Differences, Teller
 from statestore.copying.walking import check_place, document_pages, document_place, session_pages, sessions_between
 from statestore.copying.windows import Pace, has_records, windows
-from statestore.engine import ChangeSession, PutDocument, Requires, SessionQuery
+from statestore.engine import ChangeSession, DeleteSession, PutDocument, Requires, SessionQuery
 from statestore.names import check_session_id
 from statestore.store.reading import understanding
 from statestore.store.recreating import creation
@@ -23,37 +26,46 @@ from statestore.stored import DocumentInfo, SessionSummary, StoredSession, Versi
 class Transfer:
     """Goes through the source, and writes to the target."""
 
-    def __init__(self, source: ReadAhead, target: ReadAhead, teller: Teller, survey: Survey) -> None:
+    def __init__(
+        self, source: ReadAhead, target: ReadAhead, teller: Teller, survey: Survey, packer: Packer, *, mirror: bool
+    ) -> None:
         self._source = source
         self._target = target
         self._teller = teller
         self._survey = survey
+        self._packer = packer
+        self._mirror = mirror
         self.skipped = 0
         """How many items the target had already."""
+        self.replaced = Differences()
+        """What the target had otherwise."""
         self.unreadable = Differences()
         """What the source cannot give."""
-        self.unfit = Differences()
-        """What the target cannot hold."""
-        self._packer = Packer(target.engine, teller.tell, self.unfit)
 
     async def run(self) -> None:
         """Copy everything that can be read and held."""
         source, target = self._source.engine, self._target.engine
         self._teller.begin("copying", await source.count_sessions(SessionQuery()))
+        for where, error in self._survey.unsure.items():
+            self.unreadable.add(where, error)
         after: str | None = None
         async for page in session_pages(source):
             theirs = [] if self._survey.is_fresh else await sessions_between(target, after, page[-1].id)
             there = {summary.id for summary in theirs}
             after = page[-1].id
             async for summary in sessions_ahead(page, (self._source, page), (self._target, theirs)):
-                with self._noting(f"session {summary.id}"):
-                    await self._copy_session(summary, is_there=summary.id in there)
+                where = f"session {summary.id}"
+                if where not in self._survey.unsure:
+                    with self._noting(where):
+                        await self._copy_session(summary, is_there=summary.id in there)
                 self._teller.sessions += 1
         stores = (self._source,) if self._survey.is_fresh else (self._source, self._target)
         async for infos in document_pages(source):
             async for info in documents_ahead(infos, *stores):
-                with self._noting(document_place(info)):
-                    await self._copy_document(info)
+                where = document_place(info)
+                if where not in self._survey.unsure:
+                    with self._noting(where):
+                        await self._copy_document(info)
                 self._teller.documents += 1
         await self._packer.flush()
         self._teller.tell()
@@ -61,16 +73,18 @@ class Transfer:
     @contextmanager
     def _noting(self, where: str) -> Generator[None]:
         """Note what cannot be read or held, and go on."""
-        with self.unreadable.noting(where, *UNREADABLE), self.unfit.noting(where, Unfit):
+        with self.unreadable.noting(where, *UNREADABLE), self._packer.unfit.noting(where, Unfit):
             yield
 
     async def _copy_session(self, summary: SessionSummary, *, is_there: bool) -> None:
         check_session_id(summary.id)
-        if summary.id in self._survey.unsure:
-            raise self._survey.unsure[summary.id]
         if is_there:
             await self._continue_session(summary)
-        elif Pace.for_session(summary).width is None:
+        else:
+            await self._create_session(summary)
+
+    async def _create_session(self, summary: SessionSummary) -> None:
+        if Pace.for_session(summary).width is None:
             await self._create_whole(summary)
         else:
             await self._create_in_parts(summary)
@@ -104,7 +118,11 @@ class Transfer:
             return  # gone meanwhile: verifying tells
         pace = Pace.for_session(summary)
         with understanding(summary.id):
-            standing = await standing_of(self._source, self._target, ours, theirs, pace, is_trusted=True)
+            standing = await standing_of(self._source, self._target, ours, theirs, pace, is_trusted=not self._mirror)
+        if standing.difference is not None:
+            if self._mirror:
+                await self._replace_session(summary, theirs.version, standing.difference)
+            return  # else it was changed meanwhile: verifying tells
         if standing.is_same:
             self.skipped += 1
             return
@@ -127,6 +145,16 @@ class Transfer:
                 last_seq = _last_seq(change, last_seq)
                 next_seq = last_seq + 1
         await self._take_numbers(ours, version, last_seq, next_seq)
+
+    async def _replace_session(self, summary: SessionSummary, version: Version, difference: str) -> None:
+        """Create a session anew in the place of another one, which goes only when all of the source's can be read."""
+        async for window in windows(self._source, summary.id, Pace.for_session(summary)):
+            with understanding(summary.id):
+                creation(window.stored, is_whole=False)
+        await self._packer.add(DeleteSession(summary.id, Requires(version=version)), 0)
+        await self._packer.flush()  # since a batch names an item once
+        self.replaced.add(f"session {summary.id}", difference)
+        await self._create_session(summary)
 
     async def _whole_rest(self, ours: StoredSession, theirs: StoredSession, last_seq: int) -> ChangeSession | None:
         """The one change that brings a session up to date, if one is enough."""
@@ -157,13 +185,22 @@ class Transfer:
     async def _copy_document(self, info: DocumentInfo) -> None:
         check_place(info)
         place = (info.category, info.name, info.kind)
-        if not self._survey.is_fresh and await self._target.get_document(*place) is not None:
+        theirs = None if self._survey.is_fresh else await self._target.get_document(*place)
+        if theirs is not None and not self._mirror:
             self.skipped += 1
             return
-        document = await self._source.get_document(*place)
-        if document is not None:  # or it was deleted meanwhile
-            self._teller.bytes += len(document.body)
-            await self._packer.add(PutDocument(*place, document.body, Requires(absent=True)), len(document.body))
+        ours = await self._source.get_document(*place)
+        if ours is None:
+            return  # deleted meanwhile
+        if theirs is not None and theirs.body == ours.body:
+            self.skipped += 1
+            return
+        requires = Requires(absent=True)
+        if theirs is not None:
+            requires = Requires(version=theirs.version)
+            self.replaced.add(document_place(info), "its contents are not the same")
+        self._teller.bytes += len(ours.body)
+        await self._packer.add(PutDocument(*place, ours.body, requires), len(ours.body))
 
 
 def _last_seq(change: ChangeSession, before: int) -> int:

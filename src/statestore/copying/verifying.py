@@ -37,7 +37,7 @@ class Verification:
         self._differing = Differences()
         self._tally = Tally()
 
-    async def run(self, *, skipped: int) -> CopyReport:
+    async def run(self, *, skipped: int, replaced: Differences, removed: Differences) -> CopyReport:
         """Raise `CopyIncomplete`, naming what is not the same in both, or could not be read or held."""
         source, target = self._source.engine, self._target.engine
         self._teller.begin("verifying", await source.count_sessions(SessionQuery()))
@@ -62,15 +62,18 @@ class Verification:
             documents=tally.documents,
             bytes=tally.bytes,
             skipped=skipped,
+            replaced=len(replaced),
+            removed=len(removed),
             digest=tally.digest,
             problems=tuple(problems),
+            differences=(*replaced.found, *removed.found),
         )
         self._raise_if_incomplete(report)
         return report
 
     async def _verify_session(self, summary: SessionSummary) -> None:
         where = f"session {summary.id}"
-        if where in self._unfit:
+        if where in self._unfit or where in self._unreadable:
             return
         with self._unreadable.noting(where, *UNREADABLE):
             check_session_id(summary.id)
@@ -81,7 +84,7 @@ class Verification:
 
     async def _verify_document(self, info: DocumentInfo) -> None:
         where = document_place(info)
-        if where in self._unfit:
+        if where in self._unfit or where in self._unreadable:
             return
         with self._unreadable.noting(where, *UNREADABLE):
             check_place(info)

@@ -10,6 +10,8 @@ from statestore.names import SESSIONS, check_name, check_stored_category
 from statestore.stored import Cursor, DocumentInfo, Problem, SessionSummary
 
 PAGE: Final = 500
+LISTED: Final = 10_000
+"""How many documents are listed at once: of each it is little that is told, and in a directory all are looked at."""
 
 
 async def session_pages(
@@ -29,10 +31,13 @@ async def session_pages(
 async def document_pages(engine: Engine) -> AsyncIterator[list[DocumentInfo]]:
     """All documents; each page is of one category."""
     for category in await engine.list_categories():
-        query = DocumentQuery(category, limit=PAGE)
-        while page := await engine.list_documents(query):
-            yield page
-            query = DocumentQuery(category, after=(page[-1].name, page[-1].kind), limit=PAGE)
+        query = DocumentQuery(category, limit=LISTED)
+        while listed := await engine.list_documents(query):
+            for start in range(0, len(listed), PAGE):
+                yield listed[start : start + PAGE]
+            if len(listed) < LISTED:
+                break
+            query = DocumentQuery(category, after=(listed[-1].name, listed[-1].kind), limit=LISTED)
 
 
 async def sessions_between(engine: Engine, after: str | None, last: str) -> list[SessionSummary]:

@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Annotated, Final
 
 import typer
 
-from statestore import CopyProgress, copy_store
+from statestore import CopyProgress, CopyReport, copy_store
+from statestore.cli.asking import ask, can_ask
+from statestore.cli.failures import WRONG_USAGE, CommandFailed
 from statestore.cli.opening import check_lasts
-from statestore.cli.parameters import Json
-from statestore.cli.printing import counted, cut, print_json, print_line, size_text, terminal_width
+from statestore.cli.parameters import Json, Yes
+from statestore.cli.printing import (
+    Column,
+    counted,
+    cut,
+    is_terminal,
+    print_json,
+    print_line,
+    print_table,
+    size_text,
+    terminal_width,
+)
+from statestore.copying.calling import compare_stores
+from statestore.copying.telling import Misfits, ReportProgress
 from statestore.visible import on_one_line
 
 EXAMPLES: Final = (
     "statestore copy state.db file:state",
     "statestore copy old-state/ postgresql://db.example.org/agents",
+    "statestore copy state.db file:state --mirror --dry-run",
 )
+_COLUMNS: Final = (Column("what", stretches=True), Column("why", stretches=True))
+_SHOWN: Final = 50
+"""How many are listed on a terminal before it is asked."""
 _CLEAR: Final = "\r\x1b[K"
 
 
@@ -24,29 +44,98 @@ def copy(
     source: Annotated[str, typer.Argument(metavar="SRC", help="The store to copy: a path or a URL.")],
     target: Annotated[str, typer.Argument(metavar="DST", help="Where to; it is made if it is not there.")],
     into_existing: Annotated[bool, typer.Option("--into-existing", help="DST may hold more.")] = False,
+    mirror: Annotated[bool, typer.Option("--mirror", help="Remove and replace in DST what is not as in SRC.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what --mirror would do.")] = False,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Copy everything in a store to another, and verify it. A copy that was interrupted is run again, and goes on.
 
-    What DST has already is compared and skipped; if it is something else, nothing is written.
+    What DST has already is compared and skipped; if it is something else, nothing is written. --mirror shows what that
+    is, asks, and makes DST the same as SRC.
     """
     check_lasts(source)
     check_lasts(target)
-    line = _ProgressLine()
-    try:
-        report = copy_store(
-            source, target, progress=line.show if sys.stderr.isatty() else None, into_existing=into_existing
-        )
-    finally:
-        line.clear()
+    _check_options(into_existing=into_existing, mirror=mirror, dry_run=dry_run, yes=yes, as_json=as_json)
+    if dry_run:
+        _show(_compared(source, target), as_json=as_json)
+        return
+    if mirror and not yes:
+        _agree(source, target)
+    with _progress() as progress:
+        report = copy_store(source, target, progress=progress, into_existing=into_existing, mirror=mirror)
     if as_json:
         print_json(report)
         return
-    there = f"; {report.skipped} of them were there already" if report.skipped else ""
+    if yes and report.differences:
+        _show(report, as_json=False)
+    fates = ((report.skipped, "of them were there already"), (report.replaced, "replaced"), (report.removed, "removed"))
+    more = "".join(f"; {count} {fate}" for count, fate in fates if count)
     sessions, records = counted(report.sessions, "session"), counted(report.records, "record")
     documents, size = counted(report.documents, "document"), size_text(report.bytes)
-    print_line(f"{on_one_line(report.target)}: {sessions} with {records}, {documents}, {size}, verified{there}")
+    print_line(f"{on_one_line(report.target)}: {sessions} with {records}, {documents}, {size}, verified{more}")
     print_line(f"digest {report.digest}")
+
+
+def _check_options(*, into_existing: bool, mirror: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
+    if into_existing and mirror:
+        raise CommandFailed("--into-existing and --mirror do not go together: give one of them", WRONG_USAGE)
+    if not mirror and (dry_run or yes):
+        raise CommandFailed("--dry-run and --yes are for --mirror: add it, or leave them out", WRONG_USAGE)
+    if mirror and not yes and not dry_run and not can_ask():
+        raise CommandFailed("there is nobody to ask: add --yes to go on, or --dry-run to look", WRONG_USAGE)
+    if mirror and as_json and not yes and not dry_run:
+        raise CommandFailed("--json is for scripts, which cannot be asked: add --yes or --dry-run", WRONG_USAGE)
+
+
+def _compared(source: str, target: str) -> Misfits:
+    with _progress() as progress:
+        return compare_stores(source, target, progress=progress)
+
+
+def _agree(source: str, target: str) -> None:
+    """Show what would be replaced and removed, and ask; again, as long as there are others by then."""
+    agreed: set[str] = set()
+    while True:
+        misfits = _compared(source, target)
+        places = {each.where for each in misfits.differences}
+        if places <= agreed:
+            return
+        if agreed:
+            print_line("meanwhile there are others:")
+        _show(misfits, as_json=False)
+        ask(_question(misfits))
+        agreed = places
+
+
+def _show(found: Misfits | CopyReport, *, as_json: bool) -> None:
+    if as_json:
+        for each in found.differences:
+            print_json(each)
+        return
+    if not found.differences:
+        print_line("there is nothing to replace or to remove")
+        return
+    shown = found.differences[:_SHOWN] if is_terminal() else found.differences
+    print_table(_COLUMNS, [(each.where, each.what) for each in shown])
+    if len(shown) < found.replaced + found.removed:
+        print_line(f"… and {found.replaced + found.removed - len(shown)} more")
+
+
+def _question(misfits: Misfits) -> str:
+    verbs = (("replace", misfits.replaced), ("remove", misfits.removed))
+    deed = " and ".join(f"{verb} {count}" for verb, count in verbs if count)
+    return f"{deed.capitalize()} in {on_one_line(misfits.target)} for good?"
+
+
+@contextmanager
+def _progress() -> Generator[ReportProgress | None]:
+    """How to tell how far a copy is while it runs: to somebody at a terminal, or to nobody."""
+    line = _ProgressLine()
+    try:
+        yield line.show if sys.stderr.isatty() else None
+    finally:
+        line.clear()
 
 
 class _ProgressLine:
