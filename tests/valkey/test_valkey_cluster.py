@@ -87,6 +87,18 @@ def test_hostile_ids_names_and_users_are_like_any_other(request: pytest.FixtureR
         assert store.list_sessions() == []
 
 
+def test_who_has_what_is_asked_again_by_many_at_once_in_each_event_loop(cluster_url: str) -> None:
+    caller = ClusterCaller(parse("valkey", cluster_url.removeprefix("valkey:")))
+
+    async def run() -> None:
+        await caller.open()
+        assert await asyncio.gather(*(caller.call("GET", f"absent {number}") for number in range(10))) == [None] * 10
+        await caller.close()
+
+    for _ in range(3):
+        asyncio.run(run())
+
+
 def test_a_master_that_is_restarted_has_all_that_it_acknowledged(own_cluster: ValkeyCluster) -> None:
     async def run() -> None:
         async with loaded(own_cluster.url, sessions=8) as (load, store):

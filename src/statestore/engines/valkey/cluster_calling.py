@@ -32,11 +32,11 @@ class ClusterCaller(Caller):
         """Whether that still holds, as far as we know."""
         self._informant = address.hosts[0]
         """Who told."""
-        self._asking = asyncio.Lock()
 
     def _begin(self) -> tuple[Callable[[], Awaitable[object]], Callable[[], object]]:
         pools = self._pools = {}
         self._is_known = False
+        self._asking = asyncio.Lock()
 
         async def close() -> None:
             for pool in pools.values():
