@@ -266,6 +266,7 @@ def test_a_label_that_is_not_text_costs_its_own_session_and_no_other(
     assert "session b is left out of the listing" in caplog.text
     assert {"a", "c"} <= {hit.session_id for hit in store.search_sessions("zebra")}
     assert ("session b is left out of the hits" in caplog.text) == (label != "project_id")
+    assert {record.name for record in caplog.records} == {"statestore"}
     assert len(store.prune_sessions(PruneConfig(max_sessions=1), dry_run=True)) == 1
     (problem,) = store.check()
     assert problem.where == "session b"

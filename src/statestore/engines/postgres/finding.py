@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from heapq import nsmallest
 from math import isfinite
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from statestore.engine import SearchQuery
 from statestore.engines.columns import INT_MAX, kind_in, kind_of_column
@@ -23,7 +23,7 @@ from statestore.errors import InvalidCursor
 from statestore.searching import TITLE, TITLE_SEQ, snippet_of, text_to_index
 from statestore.stored import SearchHit
 
-_log: Final = logging.getLogger(__name__)
+log = logging.getLogger("statestore")
 
 
 class Place(NamedTuple):
@@ -115,7 +115,7 @@ def _hit(row: Row, query: SearchQuery) -> SearchHit | None:
             kind, text = kind_in(column, content), text_to_index(kind_of_column(column), content)
         title = text_of(title)
     except UnicodeDecodeError as error:
-        _log.warning("session %s is left out of the hits: %s", session_id, error)
+        log.warning("session %s is left out of the hits: %s", session_id, error)
         return None
     snippet = snippet_of(text, query.terms)
     cursor = Place(score, seq, session_id).cursor

@@ -15,7 +15,7 @@ from statestore.errors import InvalidValue
 from statestore.stored import SessionSummary
 from statestore.timestamps import nanoseconds
 
-_log: Final = logging.getLogger(__name__)
+log = logging.getLogger("statestore")
 
 PIECE: Final = 500
 """How many rows are looked at together, at least, behind those that were left out."""
@@ -73,7 +73,7 @@ def _summary(row: Row) -> SessionSummary | None:
         nanoseconds(summary.created_text)
         nanoseconds(summary.updated_text)
     except (InvalidValue, UnicodeDecodeError) as error:
-        _log.warning("session %s is left out of the listing: %s", row[0], error)
+        log.warning("session %s is left out of the listing: %s", row[0], error)
         return None
     return summary
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
+from weakref import WeakMethod
 
 from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.failures import leaves_connection_usable
@@ -16,7 +17,10 @@ Connect = Callable[[float], Awaitable[Connection]]
 PARTING: Final = 2.0
 """Seconds for a server to hear that what it is at is no longer wanted."""
 
-_log: Final = logging.getLogger(__name__)
+LONGEST_IDLE: Final = 300.0
+"""Seconds after which a connection that nobody uses may be closed; after twice as many, it is."""
+
+log = logging.getLogger("statestore")
 
 _open: set[Connection] = set()
 """Keeps connections of a pool that nobody holds any more until its loop has closed them."""
@@ -29,6 +33,9 @@ class Pool:
         self._connect = connect
         self._room = asyncio.Semaphore(size)
         self._idle: list[Connection] = []
+        """Whichever was used last is the last, and is used next."""
+        self._untouched = 0
+        """How many of them, from the first one on, nobody used since the last look."""
         self._all: set[Connection] = set()
         self._partings: set[asyncio.Task[None]] = set()
         self._life: AsyncGenerator[None, None] | None = None
@@ -37,6 +44,7 @@ class Pool:
         """From now on, connections are closed when the loop ends or nobody holds the pool any more."""
         self._life = _life_of(self._all, self._partings)
         await anext(self._life)
+        self._look_later()
 
     @asynccontextmanager
     async def connection(self, seconds: float) -> AsyncGenerator[Connection]:
@@ -60,10 +68,25 @@ class Pool:
     def _idle_one(self) -> Connection | None:
         while self._idle:
             connection = self._idle.pop()
+            self._untouched = min(self._untouched, len(self._idle))
             if not connection.is_closed():
                 return connection
             self._forget(connection)
         return None
+
+    def _look_later(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._next_look = loop.call_later(LONGEST_IDLE, _call_if_alive, WeakMethod(self._let_go_of_untouched))
+
+    def _let_go_of_untouched(self) -> None:
+        """Close what nobody used since the last time: as many as at the busiest moment may not be needed any more."""
+        untouched, self._idle = self._idle[: self._untouched], self._idle[self._untouched :]
+        self._untouched = len(self._idle)
+        for connection in untouched:
+            self._forget(connection)
+        if untouched:
+            self._leave_to_itself(_closed(untouched, PARTING))
+        self._look_later()
 
     def _forget(self, connection: Connection) -> None:
         self._all.discard(connection)
@@ -100,6 +123,7 @@ class Pool:
         """Let go of what waits: where one connection was lost, the others are of no use either."""
         while self._idle:
             self.drop(self._idle.pop())
+        self._untouched = 0
 
     async def close(self, seconds: float) -> None:
         """Say good-bye to the server; nobody may be using a connection any more."""
@@ -112,7 +136,15 @@ class Pool:
             for connection in idle:
                 self._forget(connection)
         if self._life is not None:
+            self._next_look.cancel()
             await self._life.aclose()
+
+
+def _call_if_alive(method: WeakMethod[Callable[[], None]]) -> None:
+    """Call a method if there still is its object: a timer must not keep a pool that nobody holds any more."""
+    alive = method()
+    if alive is not None:
+        alive()
 
 
 async def _unwanted(connecting: asyncio.Future[Connection]) -> None:
@@ -128,7 +160,7 @@ async def _closed(connections: Sequence[Connection], seconds: float) -> None:
         async with asyncio.timeout(seconds):
             await asyncio.gather(*(connection.close() for connection in connections), return_exceptions=True)
     except TimeoutError:
-        _log.debug("a server did not answer a good-bye within %g s", seconds)
+        log.debug("a server did not answer a good-bye within %g s", seconds)
     finally:
         for connection in connections:
             connection.terminate()

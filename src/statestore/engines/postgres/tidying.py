@@ -15,7 +15,7 @@ SECONDS: Final = 600
 BATCHES: Final = 5000
 """It is time when one of these has passed since the last time."""
 
-_log: Final = logging.getLogger(__name__)
+log = logging.getLogger("statestore")
 
 
 class Tidying:
@@ -49,7 +49,7 @@ class Tidying:
         try:
             await self._persistence.run(tidy_up)
         except StateStoreError as error:  # nothing is lost; the next time will do
-            _log.warning("old changes and outcomes were not removed: %s", error)
+            log.warning("old changes and outcomes were not removed: %s", error)
 
     async def close(self) -> None:
         """Wait until it is done, if it is under way."""
