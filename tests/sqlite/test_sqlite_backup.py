@@ -224,7 +224,7 @@ def test_a_copy_for_which_there_is_no_room_leaves_nothing_behind(furnished: Stat
     assert verdict(copy) == "ok"
 
 
-def test_what_is_left_of_a_backup_that_was_killed_is_explained(furnished: StateStore, copy: Path) -> None:
+def test_what_is_left_of_a_backup_that_was_killed_is_in_nobodys_way(furnished: StateStore, copy: Path) -> None:
     def work(_tell: Tell) -> None:
         def die(statement: str) -> None:
             if statement.startswith("PRAGMA quick_check"):
@@ -237,11 +237,51 @@ def test_what_is_left_of_a_backup_that_was_killed_is_explained(furnished: StateS
     assert ended.was_killed, ended.error
     (left,) = (path for path in copy.parent.iterdir())
     assert left != copy, "what has the name of a copy is a whole one"
-    with pytest.raises(StoreUnavailable, match=f"{left.name}.*remove"):
-        furnished.backup(copy)
-    left.unlink()
+    assert left.name.startswith("copy.db-")
+    assert left.name.endswith(".unfinished")
     furnished.backup(copy)
     assert verdict(copy) == "ok"
+    assert sorted(path.name for path in copy.parent.iterdir()) == ["copy.db", left.name]
+
+
+def _other_backup_meanwhile(database: Path, copy: Path, ahead: str) -> None:
+    """Begin a backup, and have another one of the same name made when the first has come so far."""
+    begun: list[str] = []
+
+    def overtake(statement: str) -> None:
+        if statement.startswith(ahead) and not begun:
+            begun.append(statement)
+            with StateStore.open(database) as other:
+                other.append("one", UserMessage("later"))
+                other.backup(copy)
+
+    with hooked(before=overtake), StateStore.open(database) as store:
+        store.backup(copy)
+
+
+def test_of_two_backups_to_one_place_the_first_to_be_finished_stays(
+    database: Path, furnished: StateStore, copy: Path
+) -> None:
+    with pytest.raises(StoreUnavailable, match=r"copy\.db was made by somebody else meanwhile"):
+        _other_backup_meanwhile(database, copy, "PRAGMA quick_check")
+    assert [path.name for path in copy.parent.iterdir()] == ["copy.db"]
+    with StateStore.open(copy) as restored:
+        assert restored.check() == []
+        assert said(restored, "one")[-1] == "later"
+
+
+def test_a_backup_whose_unfinished_file_somebody_removed_takes_no_other_one_for_it(
+    database: Path, furnished: StateStore, copy: Path
+) -> None:
+    def remove(statement: str) -> None:
+        if statement.startswith("PRAGMA quick_check"):
+            (begun,) = copy.parent.iterdir()
+            begun.unlink()
+            copy.with_name("copy.db.unfinished").write_text("of somebody else")
+
+    with hooked(before=remove), pytest.raises(StoreUnavailable, match="could not be made"):
+        furnished.backup(copy)
+    assert [path.name for path in copy.parent.iterdir()] == ["copy.db.unfinished"]
 
 
 def test_a_copy_of_a_damaged_database_is_refused(database: Path, furnished: StateStore, copy: Path) -> None:

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlite_hooks import hooked
 
 from children import Child, Tell, in_child
 from disks import no_file_above
@@ -178,6 +179,29 @@ def test_without_room_everything_is_as_it_was_and_the_log_is_short(tmp_path: Pat
     in_child(work)
     with StateStore.open(path) as store:
         assert store.check() == []
+
+
+def test_whoever_is_interrupted_leaves_no_connection_with_another_patience(tmp_path: Path) -> None:
+    interrupts: list[str] = []
+
+    def interrupt(statement: str) -> None:
+        if statement == f"PRAGMA busy_timeout={compacting.PATIENCE_MS}" and not interrupts:
+            interrupts.append(statement)
+            raise KeyboardInterrupt
+
+    with hooked(after=interrupt) as made, StateStore.open(tmp_path / "state.db", durability="relaxed") as store:
+        _fill(store, sessions=2, turns=3)
+        with pytest.raises(KeyboardInterrupt):
+            store.compact()
+        assert {_patience_of(connection) for connection in made} <= {None, 30_000}
+
+
+def _patience_of(connection: sqlite3.Connection) -> int | None:
+    """The milliseconds that a connection waits for others; ``None`` if it was closed."""
+    try:
+        return connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    except sqlite3.ProgrammingError:
+        return None
 
 
 DAMAGE = {

@@ -252,6 +252,22 @@ class RecordCases(Contract):
         assert await bench.engine.read_session(f"s{2**32 - 1}") is not None
 
     @case
+    async def test_truncating_after_the_highest_number_drops_nothing(self, bench: Bench) -> None:
+        """Nor does truncating after any number beyond it: the records stay, and so do their keys."""
+        for last in (2**32 - 1, 2**53 - 1, 2**63 - 1):
+            name = f"s{last}"
+            try:
+                await bench.commit(created(name, user("x", seq=1), user("y", key="k", seq=last)))
+            except NotSupported:
+                break
+            for after in (last, last + 1, 2**70):
+                await bench.commit(truncated(name, after))
+                assert [line.seq for line in await lines_of(bench.engine, name)] == [1, last]
+            (outcome,) = await bench.commit(appended(name, user("y", key="k")))
+            assert outcome.seqs == (last,)
+        assert await bench.engine.read_session(f"s{2**32 - 1}") is not None
+
+    @case
     async def test_a_timeline_can_be_paged_backwards(self, bench: Bench) -> None:
         """Page by page from the newest, every record is seen once, though others append meanwhile."""
         await bench.commit(created("s", *CONVERSATION))

@@ -195,6 +195,7 @@ def _batch(store: StateStore, chance: random.Random, number: int, sessions: list
         session.add_user_message(f"batch {number}: {_text(chance)}")
     gone = [name for name in sessions if name not in {session.id for session in changed}][: chance.randrange(2)]
     new = Session("alice", f"s{number}")
+    written = ("batches", f"b{number % 2}", "json")
     removed = [_document(store, chance)] if store.list_categories() and chance.random() < 0.6 else []
     text = chance.choice(("as it was", _text(chance)))
 
@@ -206,8 +207,9 @@ def _batch(store: StateStore, chance: random.Random, number: int, sessions: list
             for name in gone:
                 batch.delete_session(name)
             for category, name, kind in removed:
-                batch.delete_file(category, name, kind=kind)
-            _put_into(batch, "batches", f"b{number % 2}", "json", text)
+                if (category, name, kind) != written:  # a batch names an item once
+                    batch.delete_file(category, name, kind=kind)
+            _put_into(batch, *written, text)
             _put_into(batch, f"new-{number}", "together", "bin", text)
 
     return Step("a batch", do)

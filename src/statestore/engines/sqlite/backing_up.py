@@ -14,19 +14,18 @@ from statestore.errors import CorruptData, StoreUnavailable
 
 
 def back_up(connection: sqlite3.Connection, to: str, *, timeout: float) -> None:
-    """Copy the database to a path where nothing is yet; others may read and write meanwhile."""
+    """Copy the database to a path where nothing is yet; others may read and write meanwhile.
+
+    Until it is finished, the copy has a name that no other one has. Whoever dies over it leaves that name behind.
+    """
     if not to or "\0" in to:
         raise StoreUnavailable(f"a backup needs the path of a new file, not {to!r}")
     path = os.path.abspath(to)
     if os.path.lexists(path):
         raise StoreUnavailable(f"{path} exists already: a backup does not write over anything")
-    unfinished = f"{path}.unfinished"
+    unfinished = f"{path}-{os.urandom(6).hex()}.unfinished"
     try:
         os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    except FileExistsError:
-        raise StoreUnavailable(
-            f"{unfinished} exists: another backup is being made, or one was broken off; remove it then"
-        ) from None
     except FileNotFoundError as error:
         raise StoreUnavailable(f"there is no directory {os.path.dirname(path)}: make it, and back up again") from error
     except OSError as error:

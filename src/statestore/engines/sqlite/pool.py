@@ -50,12 +50,12 @@ class ConnectionPool:
 
     @contextmanager
     def connection(self) -> Generator[sqlite3.Connection]:
-        """A connection that nobody else uses meanwhile."""
+        """A connection that nobody else uses meanwhile. What is interrupted may leave it with another setting."""
         connection = self.lend()
         is_sound = True
         try:
             yield connection
-        except sqlite3.Error:
+        except (sqlite3.Error, KeyboardInterrupt):
             is_sound = False
             raise
         finally:

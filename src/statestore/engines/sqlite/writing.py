@@ -30,7 +30,7 @@ from statestore.engine import (
     PutDocument,
 )
 from statestore.engines.judging import Present, SingleChange, Stored, judge
-from statestore.engines.places import LAST_SEQ, place_of
+from statestore.engines.places import LAST_SEQ, place_of, places_between
 from statestore.engines.sqlite.headers import Header
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.versions import new_version
@@ -216,8 +216,7 @@ class Transaction:
 
     def _truncate(self, header: Header, after: int) -> None:
         self.flush()
-        after = min(max(after, -1), LAST_SEQ - 1)
-        gone = place_of(header.number, after + 1), place_of(header.number, LAST_SEQ)
+        gone = places_between(header.number, after, None)
         counts = [0, 0, 0]
         for kind, count, size in self._execute(SQL["size_beyond"], gone).fetchall():
             counts[kind] -= count
@@ -226,7 +225,7 @@ class Transaction:
         header.count(*counts)
         header.alternates = 0
         self._execute(SQL["delete_records"], gone)
-        self._execute(SQL["delete_keys_after"], (header.number, after))
+        self._execute(SQL["delete_keys_after"], (header.number, min(max(after, -1), LAST_SEQ)))
 
     def _append(
         self, header: Header, change: ChangeSession, free: int
