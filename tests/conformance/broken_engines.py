@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from statestore.engine import (
     Change,
+    Changed,
     ChangePage,
     ChangeSession,
     DeleteCategory,
@@ -33,7 +34,7 @@ from statestore.engine import (
 from statestore.engines.memory import MemoryEngine
 from statestore.engines.sqlite import SqliteEngine, finding
 from statestore.engines.sqlite.indexing import has_seen, last_change
-from statestore.errors import InvalidCursor, InvalidValue, NotSupported
+from statestore.errors import CursorExpired, InvalidCursor, InvalidValue, NotSupported
 from statestore.stored import (
     DOCUMENT_KINDS,
     Document,
@@ -794,6 +795,46 @@ class TakesAnyCursor(Whole):
             return await super().read_changes(after, **options)
         except InvalidCursor:
             return ChangePage([], after)
+
+
+@noticed_by("test_who_is_not_pointed_out_has_nothing_to_be_told")
+class PointsOutNothingThatIsGone(Whole):
+    async def changed_since(self, after: str) -> Changed:
+        changed = await super().changed_since(after)
+        there = {summary.id for summary in await self.list_sessions(SessionQuery())}
+        return replace(changed, sessions=changed.sessions & there)
+
+
+@noticed_by("test_who_is_not_pointed_out_has_nothing_to_be_told")
+class PointsOutNoFormerOwners(Whole):
+    async def changed_since(self, after: str) -> Changed:
+        changed = await super().changed_since(after)
+        there = await self.list_sessions(SessionQuery())
+        return replace(changed, users=frozenset(summary.user_id for summary in there if summary.id in changed.sessions))
+
+
+@noticed_by("test_looks_end_where_there_is_nothing_left_to_be_told")
+class AlwaysPointsOutEverybody(Whole):
+    async def changed_since(self, after: str) -> Changed:
+        changed = await super().changed_since(after)
+        return replace(changed, users=changed.users | {"alice"})
+
+
+@noticed_by("test_nobody_is_pointed_out_after_what_is_no_cursor")
+class LooksAfterAnyCursor(Whole):
+    async def changed_since(self, after: str) -> Changed:
+        try:
+            return await super().changed_since(after)
+        except (InvalidCursor, CursorExpired):
+            return Changed(frozenset(), frozenset(), after)
+
+
+@noticed_by("test_who_reads_only_when_it_is_pointed_out_misses_nothing")
+class GoesPastWhatHappensMeanwhile(Whole):
+    async def changed_since(self, after: str) -> Changed:
+        changed = await super().changed_since(after)
+        time.sleep(0.01)  # noqa: ASYNC251 - in which others write
+        return replace(changed, cursor=await self.change_cursor())
 
 
 @noticed_by("test_a_failed_precondition_takes_no_other_batch_down")

@@ -51,7 +51,7 @@ def test_the_report_for_people_goes_promise_by_promise() -> None:
 
 def test_what_is_not_offered_is_told_apart_from_what_is_kept() -> None:
     words = "test_the_best_comes_first or test_a_deletion_is_told or test_ties_go_by_id"
-    of_sqlite = ["backup", "compact", "group", "search", "watch"]
+    of_sqlite = ["backup", "compact", "group", "point", "search", "watch"]
     for url, offers, kept in (("memory:", [], 1), ("sqlite:{place}.db", of_sqlite, 3)):
         report = json.loads(run(url, "-k", words, "--json").stdout)
         assert (report["is_good"], report["offers"]) == (True, offers)

@@ -236,6 +236,7 @@ OFFERED = {
     "backup": "test_a_backup_holds_everything",
     "compact": "test_what_is_compacted_is_the_same_as_before",
     "wake": "test_a_change_wakes_who_waits_for_it",
+    "point": "test_who_is_not_pointed_out_has_nothing_to_be_told",
     "repair": "test_a_repair_changes_nothing_that_is_sound",
 }
 

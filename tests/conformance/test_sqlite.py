@@ -9,4 +9,4 @@ class TestSqliteEngine(EngineContract):
     """Every promise."""
 
     url = "sqlite:{place}.db"
-    offers = frozenset({"search", "watch", "group", "backup", "compact"})
+    offers = frozenset({"search", "watch", "point", "group", "backup", "compact"})

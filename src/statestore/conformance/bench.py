@@ -201,6 +201,7 @@ class Bench:
             "group": [],
             "several": [],
             "wake": [],
+            "point": [],
         }
         await store.save_json("notes", "n", 1)
         for attempt in attempts[capability]:

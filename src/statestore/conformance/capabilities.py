@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from statestore.engine import Engine, SearchQuery
 from statestore.terms import Term
 
-Capability = Literal["search", "watch", "wake", "group", "several", "backup", "compact", "repair"]
+Capability = Literal["search", "watch", "wake", "point", "group", "several", "backup", "compact", "repair"]
 
 OPTIONAL_CALLS: Final[dict[Capability, dict[str, tuple[tuple[Any, ...], dict[str, Any]]]]] = {
     "search": {"search_sessions": ((SearchQuery((Term(("word",)),)),), {}), "update_search_index": ((), {})},
@@ -16,6 +16,7 @@ OPTIONAL_CALLS: Final[dict[Capability, dict[str, tuple[tuple[Any, ...], dict[str
         "read_changes": (("cursor",), {"session_id": "s", "user_id": "u", "limit": 5}),
     },
     "wake": {"wait_for_changes": (("cursor", 0.1), {})},
+    "point": {"changed_since": (("cursor",), {})},
     "repair": {"repair": ((), {})},
     "group": {"commit_group": (([],), {})},
     "several": {"read_sessions": (([],), {}), "get_documents": (("notes", []), {})},

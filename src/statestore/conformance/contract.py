@@ -28,9 +28,9 @@ class Contract:
     """Whether what is stored outlives the engine. Only ``memory:`` may say no."""
 
     offers: ClassVar[frozenset[Capability]] = frozenset()
-    """What the engine can do besides: ``search``, ``watch``, ``wake`` (who watches), ``group`` (commit), ``several``
-    (read at once), ``backup``, ``compact``, ``repair``. It must say so here, and have the methods of these and of no
-    others. What is not offered is tried, too: it must be refused."""
+    """What the engine can do besides: ``search``, ``watch``, ``wake`` (who watches), ``point`` (out whom a change
+    concerns), ``group`` (commit), ``several`` (read at once), ``backup``, ``compact``, ``repair``. It must say so here,
+    and have the methods of these and of no others. What is not offered is tried, too: it must be refused."""
 
     examples: ClassVar[int] = 40
     """How many histories the state machine tries in each face."""

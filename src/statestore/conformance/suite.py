@@ -19,6 +19,7 @@ from statestore.conformance.names import NameCases
 from statestore.conformance.overtaking import OvertakingCases
 from statestore.conformance.paging import PagingCases
 from statestore.conformance.parts import PartsCases
+from statestore.conformance.pointing import PointCases
 from statestore.conformance.preconditions import PreconditionCases
 from statestore.conformance.races import RaceCases
 from statestore.conformance.records import RecordCases
@@ -39,6 +40,7 @@ class EngineContract(  # pytest runs the last one first
     RepairCases,
     GroupCases,
     SeveralCases,
+    PointCases,
     WakeCases,
     WatchCases,
     SearchCases,
