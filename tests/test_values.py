@@ -104,7 +104,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "tuple key": ({(1, 2): "a"}, "key|tuple"),
     "naive datetime": (datetime(2026, 1, 1), "naive"),  # noqa: DTZ001
     "2**64": (2**64, "fit"),
-    "below -2**63": (-(2**63) - 1, "fit"),
+    "below -2**63": (-(2**63) - 1, r"fit in 64 bits, from -2\*\*63 to 2\*\*64-1"),
     "10**30": (10**30, "fit"),
     "10**5000": (10**5000, "fit"),
     "101 levels": (nested(101), "100 levels"),

@@ -62,7 +62,11 @@ class Host(ABC):
         await engine.close()
 
     async def run(self, work: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
-        """Do something with the engine, all of it where the engine runs: what takes long there holds nobody up."""
+        """Do something with the engine, and with what it gives.
+
+        In plain code, that happens in the caller's thread. In an event loop, a thread does it for an engine that
+        blocks, so that nobody is held up; for all others, those of servers among them, it is done in the loop.
+        """
         return await work(self.engine)
 
     @abstractmethod

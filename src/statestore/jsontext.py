@@ -46,7 +46,7 @@ def _checked(value: Any, where: str, depth: int) -> Any:
     if isinstance(value, int):
         number = int.__int__(value)
         if not -(2**63) <= number < 2**64:
-            raise InvalidValue(f"{where}: a number of {number.bit_length()} bits does not fit in 64 bits")
+            raise InvalidValue(f"{where}: a number does not fit in 64 bits, from -2**63 to 2**64-1: keep it as a text")
         return number
     if isinstance(value, float):
         fraction = float.__float__(value)

@@ -55,15 +55,15 @@ BEYOND = [
     ({"metadata": {"a\0b": 1}}, [], "the metadata key 'a\\x00b' holds a NUL character"),
     ({"metadata": {"good": 1, LONG: 1}}, [], "llll' is longer than 500 bytes"),
     ({"metadata": {"x": nested(MAX_DEPTH + 1)}}, [], "nested deeper than 100 levels"),
-    ({"metadata": {"x": [TOO_LARGE]}}, [], "metadata['x'][0]: a number of 65 bits"),
+    ({"metadata": {"x": [TOO_LARGE]}}, [], "metadata['x'][0]: a number does not fit in 64 bits"),
     ({"metadata": {"x": TOO_SMALL}}, [], "does not fit in 64 bits"),
-    ({"layout": {"id": None, "new": {"n": TOO_LARGE}}}, [], "the field 'new'.n: a number of 65 bits"),
+    ({"layout": {"id": None, "new": {"n": TOO_LARGE}}}, [], "the field 'new'.n: a number does not fit in 64 bits"),
     ({"layout": {"id": None, "new": nested(150)}}, [], "nested deeper than 100 levels"),
     ({}, [{"kind": "k", "data": nested(MAX_DEPTH + 1)}], "record 1: an event's data"),
-    ({}, [{"kind": "k", "data": 1}, {"kind": "k", "data": 10**60}], "record 2: an event's data: a number of 200 bits"),
-    ({}, [{"kind": "k", "data": 1, "new": TOO_SMALL}], "record 1: extra.new: a number of 64 bits"),
+    ({}, [{"kind": "k", "data": 1}, {"kind": "k", "data": 10**60}], "record 2: an event's data: a number does not fit"),
+    ({}, [{"kind": "k", "data": 1, "new": TOO_SMALL}], "record 1: extra.new: a number does not fit"),
     ({}, [{"content": "a", "new": nested(MAX_DEPTH)}], "record 1: extra"),
-    ({}, [{"kind": "agent", "content": "a", "new": [TOO_LARGE]}], "record 1: extra.new[0]: a number of 65 bits"),
+    ({}, [{"kind": "agent", "content": "a", "new": [TOO_LARGE]}], "record 1: extra.new[0]: a number does not fit"),
 ]
 
 

@@ -12,7 +12,7 @@ from typing import cast
 
 import asyncpg
 import pytest
-from postgres_hooks import run_in, said, schema_of, server_stopped
+from postgres_hooks import run_in, said, schema_of, server_stopped, until_within
 
 from servers.postgres import PostgresServer, sql
 from statestore import AsyncStateStore, StateStore, StoreUnavailable, UserMessage
@@ -61,10 +61,9 @@ def test_what_waited_for_a_lock_when_it_failed_does_not_happen_when_the_lock_goe
             if not is_plain:
                 session.set_metadata("mood", "patient")
             async with _locked(url, "SELECT 1 FROM sessions FOR UPDATE"):
-                start = time.monotonic()
-                with pytest.raises(StoreUnavailable, match="did not answer within 3 s"):
-                    await store.save_session(session)
-                assert time.monotonic() - start < 10
+                for _ in until_within(1.5 * 3):
+                    with pytest.raises(StoreUnavailable, match="did not answer within 3 s"):
+                        await store.save_session(session)
             await _until_idle(url)
             assert run_in(url, "SELECT count(*) FROM records") == [(0,)]
             await store.save_session(session)
@@ -232,10 +231,10 @@ async def _until_waiting(url: str, count: int) -> None:
 def test_a_check_of_a_store_whose_server_falls_silent_is_given_up_in_time(own_server: PostgresServer) -> None:
     with StateStore.open(f"{own_server.url()}?schema=checked&timeout=2") as store:
         store.get_or_create_session("alice", "s")
-        start = time.monotonic()
-        with server_stopped(own_server), pytest.raises(StoreUnavailable, match="did not answer within 2 s"):
-            store.check()
-        assert time.monotonic() - start < 15
+        with server_stopped(own_server):
+            for _ in until_within(1.5 * 2):
+                with pytest.raises(StoreUnavailable, match="did not answer within 2 s"):
+                    store.check()
         assert store.check() == []
 
 
@@ -261,45 +260,41 @@ def test_a_check_may_take_longer_than_a_call(url: str) -> None:
 
 
 def test_a_store_with_many_connections_to_a_silent_server_is_closed_in_one_time(own_server: PostgresServer) -> None:
-    async def work() -> float:
-        engine = engine_for(f"{own_server.url()}?schema=closed&timeout=1")
-        await engine.open()
-        await asyncio.gather(*(engine.list_categories() for _ in range(10)))
-        with server_stopped(own_server):
-            start = time.monotonic()
-            await engine.close()
-            return time.monotonic() - start
+    async def work() -> None:
+        engine = engine_for(f"{own_server.url()}?schema=closed&timeout=2")
+        for _ in until_within(1.75 * 2):
+            await engine.open()
+            await asyncio.gather(*(engine.list_categories() for _ in range(10)))
+            with server_stopped(own_server):
+                await engine.close()
 
-    assert asyncio.run(work()) < 8
+    asyncio.run(work())
 
 
 def test_many_writers_to_a_silent_server_do_not_wait_one_after_the_other(own_server: PostgresServer) -> None:
-    async def work() -> float:
-        async with AsyncStateStore.open(f"{own_server.url()}?schema=many&timeout=1") as store:
+    async def work() -> None:
+        async with AsyncStateStore.open(f"{own_server.url()}?schema=many&timeout=2") as store:
             await store.get_or_create_session("alice", "s")
             with server_stopped(own_server):
-                start = time.monotonic()
-                writing = [store.append("s", UserMessage(str(number))) for number in range(10 * MOST)]
-                results = await asyncio.gather(*writing, return_exceptions=True)
-                assert all(isinstance(result, StoreUnavailable) for result in results)
-                return time.monotonic() - start
+                for _ in until_within(3 * 2):  # a group may be begun just before its time is up
+                    writing = [store.append("s", UserMessage(str(number))) for number in range(10 * MOST)]
+                    results = await asyncio.gather(*writing, return_exceptions=True)
+                    assert all(isinstance(result, StoreUnavailable) for result in results)
 
-    assert asyncio.run(work()) < 8
+    asyncio.run(work())
 
 
 def test_batches_that_are_too_much_for_one_statement_have_one_time_for_a_silent_server(
     own_server: PostgresServer,
 ) -> None:
-    async def work() -> float:
-        engine = engine_for(f"{own_server.url()}?schema=portions&timeout=1")
+    async def work() -> None:
+        engine = engine_for(f"{own_server.url()}?schema=portions&timeout=2")
         await engine.open()
-        batches = [[PutDocument("large", str(number), "bin", bytes(PORTION))] for number in range(12)]
+        batches = [[PutDocument("large", str(number), "bin", bytes(PORTION))] for number in range(6)]
         with server_stopped(own_server):
-            start = time.monotonic()
-            results = await cast("GroupCommits", engine).commit_group(batches)
-            took = time.monotonic() - start
-        assert all(isinstance(result, StoreUnavailable) for result in results)
+            for _ in until_within(1.75 * 2):
+                results = await cast("GroupCommits", engine).commit_group(batches)
+                assert all(isinstance(result, StoreUnavailable) for result in results)
         await engine.close()
-        return took
 
-    assert asyncio.run(work()) < 8
+    asyncio.run(work())

@@ -319,12 +319,14 @@ def test_a_listening_connection_that_was_lost_is_not_kept(url: str, monkeypatch:
     asyncio.run(work())
 
 
-def test_closing_does_not_wait_for_who_waits(url: str) -> None:
+def test_closing_does_not_wait_for_who_waits(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    know_all_writers(monkeypatch)
+
     async def work() -> None:
-        engine = engine_for(url)
+        engine = engine_for(url.replace("timeout=20", "timeout=100"))
         await engine.open()
         cursor = await cast("Watches", engine).change_cursor()
-        waiting = asyncio.create_task(cast("Wakes", engine).wait_for_changes(cursor, 60))
+        waiting = asyncio.create_task(cast("Wakes", engine).wait_for_changes(cursor, 100))
         await asyncio.sleep(0)
         await asyncio.wait_for(engine.close(), 30)
         await asyncio.wait_for(waiting, 30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 from statestore.bridge.jobs import Job, deliver_all
 from statestore.engine import Change, GroupCommits, Outcome
@@ -43,21 +43,17 @@ class GroupWriter:
 
 
 def _write(engine: GroupCommits, queue: _Queue) -> None:
-    while (item := queue.get()) is not None:
+    item = queue.get()
+    while item is not None:
         waiting = [item]
-        is_last = False
-        try:
-            while (item := queue.get_nowait()) is not None:
-                waiting.append(item)
-            is_last = True
-        except Empty:
-            pass
+        while not queue.empty() and (item := queue.get()) is not None:  # nobody else takes from it
+            waiting.append(item)
         group = [(job, batch) for job, batch in waiting if job.claim()]
         if group:
             _commit(engine, group)
-        if is_last:
-            return
-        del item, waiting, group
+        if item is not None:
+            del item, waiting, group  # nothing is kept while nothing is to be done
+            item = queue.get()
 
 
 def _commit(engine: GroupCommits, group: list[tuple[Job, Sequence[Change]]]) -> None:
