@@ -367,6 +367,22 @@ def test_files_that_no_store_has_made_are_not_removed(tmp_path: Path) -> None:
     assert copy_store(source_engine(), target, mirror=True).removed == 1
 
 
+@pytest.mark.parametrize("source", ["inner", "inner/state.db", "inner/state.bin"])
+def test_a_source_among_the_targets_files_is_not_removed(face: Face, source: str, tmp_path: Path) -> None:
+    outer, inner = tmp_path / "outer", tmp_path / "outer" / source
+    copy_store(source_engine(), outer)
+    inner.parent.mkdir(exist_ok=True)
+    url = f"sqlite:{inner}" if "." in source else str(inner)
+    copy_store(source_engine(), url)
+    before = sorted(path for path in outer.rglob("*") if ".statestore" not in path.parts)
+    with pytest.raises(InvalidValue, match="is a part of the store"):
+        copied(face, url, outer, mirror=True)
+    with pytest.raises(InvalidValue, match="is a part of the store"):
+        compare_stores(url, outer)
+    assert sorted(path for path in outer.rglob("*") if ".statestore" not in path.parts) == before
+    assert copy_store(url, tmp_path / "elsewhere").digest == copy_store(source_engine(), MemoryEngine()).digest
+
+
 def test_a_mirror_cannot_leave_alone_what_only_the_target_has(face: Face, tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match="choose one"):
         copied(face, tmp_path / "source.db", tmp_path / "target.db", mirror=True, into_existing=True)
@@ -381,7 +397,9 @@ def test_what_the_target_cannot_hold_is_named() -> None:
     target = Kept(refuse)
     for change in TARGET:
         target.write(change)
-    with pytest.raises(CopyIncomplete, match="session edited: too odd") as caught:
+    with pytest.raises(
+        CopyIncomplete, match=r"session edited: too odd.*in the place of these was removed: .*edited"
+    ) as caught:
         copy_store(source_engine(), target, mirror=True)
     assert [each.where for each in caught.value.differences] == ["session edited"]
 

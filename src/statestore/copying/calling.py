@@ -53,7 +53,7 @@ def copy_store(
     with ExitStack() as opened:
         if not isinstance(source, StateStore):
             source = opened.enter_context(StateStore.open(source, **_as_source(source)))
-        _check_is_apart(source.url, target)
+        _check_is_apart(source.url, target, mirror=mirror)
         if not isinstance(target, StateStore):
             target = opened.enter_context(StateStore.open(target))
         copied = _copied(
@@ -78,7 +78,7 @@ async def async_copy_store(
     async with AsyncExitStack() as opened:
         if not isinstance(source, AsyncStateStore):
             source = await opened.enter_async_context(AsyncStateStore.open(source, **_as_source(source)))
-        _check_is_apart(source.url, target)
+        _check_is_apart(source.url, target, mirror=mirror)
         if not isinstance(target, AsyncStateStore):
             target = await opened.enter_async_context(AsyncStateStore.open(target))
         return await _copied(
@@ -92,7 +92,7 @@ def compare_stores(
     """What a mirror would replace and remove as things are; neither store is written to, or made."""
     with ExitStack() as opened:
         ours = opened.enter_context(StateStore.open(source, **_as_source(source)))
-        _check_is_apart(ours.url, target)
+        _check_is_apart(ours.url, target, mirror=True)
         try:
             theirs = opened.enter_context(StateStore.open(target, **_as_source(target)))
         except StoreNotFound:
@@ -112,12 +112,20 @@ def _as_source(source: str | os.PathLike[str] | Engine) -> _Options:
     return {"create": False, "read_only": True} if isinstance(source, (str, os.PathLike)) else {}
 
 
-def _check_is_apart(source_url: str, target: str | os.PathLike[str] | Engine | StateStore | AsyncStateStore) -> None:
-    """Raise `InvalidValue`, before the target is made, if it would lie among the source's files, as a part of them."""
+def _check_is_apart(
+    source_url: str, target: str | os.PathLike[str] | Engine | StateStore | AsyncStateStore, *, mirror: bool
+) -> None:
+    """Raise `InvalidValue`, before the target is made, if it would lie among the source's files, as a part of them.
+
+    Nor may the source lie among those of a target that is to be a mirror: it would be removed like any other file.
+    """
     url = target.url if isinstance(target, (StateStore, AsyncStateStore)) else engine_for(target).url
-    scheme, _, place = url.partition(":")
-    if scheme in ("file", "sqlite") and url != source_url:
-        check_is_elsewhere(place, source_url)
+    if url == source_url:
+        return  # which is told later on
+    for inner, outer in ((url, source_url), (source_url, url)) if mirror else ((url, source_url),):
+        scheme, _, place = inner.partition(":")
+        if scheme in ("file", "sqlite"):
+            check_is_elsewhere(place, outer)
 
 
 def _check_is_another(source: Engine, target: Engine) -> None:

@@ -68,7 +68,7 @@ class Verification:
             problems=tuple(problems),
             differences=(*replaced.found, *removed.found),
         )
-        self._raise_if_incomplete(report)
+        self._raise_if_incomplete(report, replaced)
         return report
 
     async def _verify_session(self, summary: SessionSummary) -> None:
@@ -128,7 +128,7 @@ class Verification:
             except InvalidName as error:
                 self._unreadable.add(problem.where, error)
 
-    def _raise_if_incomplete(self, report: CopyReport) -> None:
+    def _raise_if_incomplete(self, report: CopyReport, replaced: Differences) -> None:
         texts: list[str] = []
         if self._differing:
             texts.append(
@@ -146,6 +146,8 @@ class Verification:
                 "Everything else was copied. Change or delete them in the source, and run the copy again, or copy to "
                 "another engine"
             )
+        if lost := [each.where for each in self._unfit.found if each.where in replaced]:
+            texts.append(f"what {report.target} had in the place of these was removed: {', '.join(lost)}")
         if texts:
             differences = [*self._differing.found, *self._unreadable.found, *self._unfit.found]
             raise CopyIncomplete("; ".join(texts), report, differences)
