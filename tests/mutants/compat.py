@@ -19,7 +19,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "engines/files/committing.py",
         "            with self._locks.held(stripe):\n",
         "            if True:\n",
-        "soak/test_beside_the_seed.py::test_beside_a_program_without_locks_nothing_is_lost_outside_the_window",
+        "processes/test_contests.py::test_eight_processes_append_800_messages_and_each_is_there_once",
     ),
     Mutant(
         "an SQLite file of a newer schema is opened",

@@ -165,7 +165,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "engines/postgres/migrations/0001.sql",
         "v_held := ARRAY(SELECT id FROM sessions WHERE id = ANY (p_id) ORDER BY id FOR UPDATE);",
         "v_held := ARRAY(SELECT id FROM sessions WHERE id = ANY (p_id) ORDER BY id);",
-        f"{RACES}[postgres]",
+        "postgres/test_postgres_contests.py::test_six_processes_append_and_each_message_is_there_once",
     ),
     Mutant(
         "postgres: documents are put into a category while it is emptied",
