@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from copy_targets import OneByOne, contents_of
 from faces import Face
 from servers import postgres, valkey
 from statestore import (
@@ -36,12 +37,9 @@ from statestore.engine import (
     ChangeSession,
     DeleteDocument,
     DeleteSession,
-    DocumentQuery,
     Engine,
     Outcome,
     PutDocument,
-    Result,
-    SessionQuery,
 )
 from statestore.engines.files import FilesEngine
 from statestore.engines.memory import MemoryEngine
@@ -97,21 +95,6 @@ def filled(engine: Engine, changes: Iterable[Change]) -> Any:
 
 def source_engine(engine: Engine | None = None) -> Any:
     return filled(engine or MemoryEngine(), SOURCE)
-
-
-def contents_of(engine: Engine) -> dict[str, Any]:
-    """All that an engine holds, but for what is each engine's own: versions and sizes."""
-    held: dict[str, Any] = {}
-    for summary in step(engine.list_sessions(SessionQuery(order="id"))):
-        stored = step(engine.read_session(summary.id))
-        assert stored is not None
-        held[f"session {summary.id}"] = (stored.fields, stored.metadata, stored.next_seq, stored.records.in_order())
-    for category in step(engine.list_categories()):
-        for info in step(engine.list_documents(DocumentQuery(category))):
-            document = step(engine.get_document(category, info.name, info.kind))
-            assert document is not None
-            held[f"document {category}/{info.name}.{info.kind}"] = document.body
-    return held
 
 
 class Kept(MemoryEngine):
@@ -407,19 +390,8 @@ def test_what_the_target_cannot_hold_is_named() -> None:
 # -- what somebody writes meanwhile stays
 
 
-class KeptCluster(Kept):
-    """Makes one item at a time, many in one call."""
-
-    atomic_scope = "item"
-
-    async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
-        results: list[Result] = []
-        for batch in batches:
-            try:
-                results.append(await self.commit(batch))
-            except Exception as error:  # noqa: BLE001
-                results.append(error)
-        return results
+class KeptCluster(OneByOne, Kept):
+    """The same, of one item at a time."""
 
 
 @pytest.mark.parametrize("kind", [Kept, KeptCluster])

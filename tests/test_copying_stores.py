@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from copy_targets import contents_of
 from faces import Face
 from servers import postgres, valkey
 from statestore import AsyncStateStore, Engine, InvalidValue, StateStore, StoreUnavailable
@@ -34,7 +35,7 @@ from statestore.copying import (
     windows,
 )
 from statestore.copying.standing import PROP
-from statestore.engine import Change, ChangeSession, DocumentQuery, Outcome, PutDocument, SessionQuery
+from statestore.engine import Change, ChangeSession, Outcome, PutDocument, SessionQuery
 from statestore.engines.files import FilesEngine
 from statestore.engines.files import editing as files_editing
 from statestore.engines.files.recovery import Recovery
@@ -70,23 +71,6 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def opened(engine: Engine) -> Engine:
     step(engine.open())
     return engine
-
-
-def contents_of(engine: Engine) -> dict[str, Any]:
-    """All that an engine holds, but for what is each engine's own: versions and sizes."""
-    held: dict[str, Any] = {}
-    for summary in step(engine.list_sessions(SessionQuery(order="id"))):
-        stored = step(engine.read_session(summary.id))
-        assert stored is not None
-        records = stored.records.in_order()
-        shown = (summary.title, summary.project_id, summary.message_count, summary.response_count, summary.event_count)
-        held[f"session {summary.id}"] = (stored.fields, stored.metadata, stored.next_seq, records, shown)
-    for category in step(engine.list_categories()):
-        for info in step(engine.list_documents(DocumentQuery(category))):
-            document = step(engine.get_document(category, info.name, info.kind))
-            assert document is not None
-            held[f"document {category}/{info.name}.{info.kind}"] = document.body
-    return held
 
 
 def files_in(directory: Path) -> dict[str, bytes]:

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from copy_targets import OneByOne
 from servers import postgres
 from statestore import CopyIncomplete, InvalidName, InvalidValue, NotSupported, StateStore, copy_store
 from statestore.conformance.changes import agent, appended, created, user
 from statestore.copying import async_copy_store, telling, windows
-from statestore.engine import Batch, Change, NewRecord, Outcome, PutDocument, Result, SessionQuery
+from statestore.engine import Batch, Change, NewRecord, Outcome, PutDocument, SessionQuery
 from statestore.engines.memory import MemoryEngine
 from statestore.host import step
 
@@ -54,19 +55,8 @@ class Narrow(MemoryEngine):
         return await super().commit(batch)
 
 
-class NarrowCluster(Narrow):
-    """Makes one item at a time, many in one call."""
-
-    atomic_scope = "item"
-
-    async def commit_group(self, batches: Sequence[Batch]) -> list[Result]:
-        results: list[Result] = []
-        for batch in batches:
-            try:
-                results.append(await self.commit(batch))
-            except Exception as error:  # noqa: BLE001
-                results.append(error)
-        return results
+class NarrowCluster(OneByOne, Narrow):
+    """The same, of one item at a time."""
 
 
 def sessions_in(engine: Any) -> list[str]:
