@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Final
 
 import typer
 
 from statestore import CopyProgress, CopyReport, copy_store
-from statestore.cli.asking import ask, can_ask
+from statestore.cli.asking import MOST_SHOWN, agree, check_can_agree
 from statestore.cli.failures import WRONG_USAGE, CommandFailed
 from statestore.cli.opening import check_lasts
 from statestore.cli.parameters import Json, Yes
@@ -35,8 +36,6 @@ EXAMPLES: Final = (
     "statestore copy state.db file:state --mirror --dry-run",
 )
 _COLUMNS: Final = (Column("what", stretches=True), Column("why", stretches=True))
-_SHOWN: Final = 50
-"""How many are listed on a terminal before it is asked."""
 _CLEAR: Final = "\r\x1b[K"
 
 
@@ -82,10 +81,8 @@ def _check_options(*, into_existing: bool, mirror: bool, dry_run: bool, yes: boo
         raise CommandFailed("--into-existing and --mirror do not go together: give one of them", WRONG_USAGE)
     if not mirror and (dry_run or yes):
         raise CommandFailed("--dry-run and --yes are for --mirror: add it, or leave them out", WRONG_USAGE)
-    if mirror and not yes and not dry_run and not can_ask():
-        raise CommandFailed("there is nobody to ask: add --yes to go on, or --dry-run to look", WRONG_USAGE)
-    if mirror and as_json and not yes and not dry_run:
-        raise CommandFailed("--json is for scripts, which cannot be asked: add --yes or --dry-run", WRONG_USAGE)
+    if mirror:
+        check_can_agree("go on", yes=yes, dry_run=dry_run, as_json=as_json)
 
 
 def _compared(source: str, target: str) -> Misfits:
@@ -94,18 +91,17 @@ def _compared(source: str, target: str) -> Misfits:
 
 
 def _agree(source: str, target: str) -> None:
-    """Show what would be replaced and removed, and ask; again, as long as there are others by then."""
-    agreed: set[str] = set()
-    while True:
-        misfits = _compared(source, target)
-        places = {each.where for each in misfits.differences}
-        if places <= agreed:
-            return
-        if agreed:
-            print_line("meanwhile there are others:")
+    """Show what would be replaced and removed, if anything, and ask."""
+    misfits = _compared(source, target)
+    if misfits.differences:
         _show(misfits, as_json=False)
-        ask(_question(misfits))
-        agreed = places
+    agree(
+        misfits,
+        lambda: _compared(source, target),
+        names=lambda misfits: {each.where for each in misfits.differences},
+        show=partial(_show, as_json=False),
+        question=_question,
+    )
 
 
 def _show(found: Misfits | CopyReport, *, as_json: bool) -> None:
@@ -116,7 +112,7 @@ def _show(found: Misfits | CopyReport, *, as_json: bool) -> None:
     if not found.differences:
         print_line("there is nothing to replace or to remove")
         return
-    shown = found.differences[:_SHOWN] if is_terminal() else found.differences
+    shown = found.differences[:MOST_SHOWN] if is_terminal() else found.differences
     print_table(_COLUMNS, [(each.where, each.what) for each in shown])
     if len(shown) < found.replaced + found.removed:
         print_line(f"… and {found.replaced + found.removed - len(shown)} more")

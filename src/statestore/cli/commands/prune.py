@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Final
 
 import typer
 
 from statestore import Doomed, PruneConfig
-from statestore.cli.asking import ask, can_ask
+from statestore.cli.asking import MOST_SHOWN, agree, check_can_agree
 from statestore.cli.commands.delete import TRASH_HOURS
 from statestore.cli.failures import WRONG_USAGE, CommandFailed
 from statestore.cli.moments import age_of, duration_of
@@ -32,8 +33,6 @@ _COLUMNS: Final = (
     Column("why"),
 )
 _HOUR: Final = 3600
-_SHOWN: Final = 50
-"""How many are listed on a terminal before it is asked."""
 
 
 def prune(
@@ -54,10 +53,7 @@ def prune(
     the last 7 days stay. What is written to meanwhile stays as well.
     """
     config = _config(keep, older_than, per_user, forever=forever)
-    if not yes and not dry_run and not can_ask():
-        raise CommandFailed("there is nobody to ask: add --yes to delete, or --dry-run to look", WRONG_USAGE)
-    if as_json and not yes and not dry_run:
-        raise CommandFailed("--json is for scripts, which cannot be asked: add --yes or --dry-run", WRONG_USAGE)
+    check_can_agree("delete", yes=yes, dry_run=dry_run, as_json=as_json)
     if dry_run:
         with reading(ctx) as store:
             _show(store.prune_sessions(config, dry_run=True), as_json=as_json)
@@ -65,14 +61,14 @@ def prune(
     with writing(ctx) as store:
         doomed = store.prune_sessions(config, dry_run=True)
         _show(doomed, as_json=as_json)
-        agreed: set[str] = set()
-        while doomed and not yes and not {each.session.id for each in doomed} <= agreed:
-            if agreed:
-                print_line("meanwhile there are others:")
-                _show(doomed, as_json=False)
-            ask(_question(doomed, is_forever=forever))
-            agreed = {each.session.id for each in doomed}
-            doomed = store.prune_sessions(config, dry_run=True)
+        if not yes:
+            agree(
+                doomed,
+                lambda: store.prune_sessions(config, dry_run=True),
+                names=lambda doomed: {each.session.id for each in doomed},
+                show=partial(_show, as_json=False),
+                question=partial(_question, is_forever=forever),
+            )
         pruned = store.prune_sessions(config)  # also if there is nothing: it empties the trash of what is over
     if as_json:
         print_json({"pruned": pruned, "restorable": not forever})
@@ -101,7 +97,7 @@ def _show(doomed: Sequence[Doomed], *, as_json: bool) -> None:
     if not doomed:
         print_line("nothing is too old or too many")
         return
-    shown = doomed[:_SHOWN] if is_terminal() else doomed
+    shown = doomed[:MOST_SHOWN] if is_terminal() else doomed
     ids = [each.session.id for each in shown]
     rows = [
         (
