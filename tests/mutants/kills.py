@@ -48,7 +48,8 @@ MUTANTS: tuple[Mutant, ...] = (
             '            self._execute("BEGIN IMMEDIATE")\n'
             "        if self._touched:\n"
         ),
-        noticed_by=f"{_KILLS}[sqlite]",
+        noticed_by="sqlite/test_sqlite_kills.py::"
+        "test_what_was_acknowledged_survives_kill_9_at_this_point_of_a_transaction[after-UPDATE sessions]",
     ),
     Mutant(
         breaks="an idempotency key is not remembered on SQLite, so that a retry doubles",
