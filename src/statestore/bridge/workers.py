@@ -25,27 +25,27 @@ class Workers:
         self._queue: _Queue = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._busy = 0
-        self._counting = threading.Lock()
+        self._queueing = threading.Lock()
         """Several loops may use a store."""
         weakref.finalize(self, _stop, self._queue, self._threads)  # for a store that nobody closed
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine that never suspends in one of the threads."""
+        job = Job()
         try:
-            self._count_and_start_one_if_needed()
+            self._hand_over(job, coroutine)
         except StoreUnavailable:
             coroutine.close()
             raise
-        job = Job()
-        self._queue.put((job, coroutine))
         try:
             return await job.result(withdrawn=coroutine.close)
         finally:
-            with self._counting:
+            with self._queueing:
                 self._busy -= 1
 
-    def _count_and_start_one_if_needed(self) -> None:
-        with self._counting:
+    def _hand_over(self, job: Job, coroutine: Coroutine[Any, Any, Any]) -> None:
+        """Queue a call for a thread that is there, or is started for it."""
+        with self._queueing:
             if self._busy >= len(self._threads) and len(self._threads) < self._most:
                 try:
                     self._threads.append(started("statestore-worker", _work, self._queue))
@@ -53,10 +53,11 @@ class Workers:
                     if not self._threads:
                         raise
             self._busy += 1
+            self._queue.put((job, coroutine))
 
     def stop(self) -> None:
         """Let the threads end when they have done what is queued."""
-        with self._counting:
+        with self._queueing:
             _stop(self._queue, self._threads)
 
 

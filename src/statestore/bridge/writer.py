@@ -24,22 +24,26 @@ class GroupWriter:
         self._queue: _Queue = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._is_stopped = False
+        self._queueing = threading.Lock()
+        """Several loops may use a store, and its only writer is started once."""
         weakref.finalize(self, self._queue.put, None)  # for a store that nobody closed
 
     async def commit(self, batch: Sequence[Change]) -> list[Outcome]:
         """Make a batch, together with others; `StoreClosed` if nobody is left to make it."""
-        if self._is_stopped:
-            raise StoreClosed("the store was closed")
-        if self._thread is None:
-            self._thread = started("statestore-writer", _write, self._engine, self._queue)
         job = Job()
-        self._queue.put((job, batch))
+        with self._queueing:
+            if self._is_stopped:
+                raise StoreClosed("the store was closed")
+            if self._thread is None:
+                self._thread = started("statestore-writer", _write, self._engine, self._queue)
+            self._queue.put((job, batch))
         return await job.result()
 
     def stop(self) -> None:
         """Let the thread end when it has done what is queued."""
-        self._is_stopped = True
-        self._queue.put(None)
+        with self._queueing:
+            self._is_stopped = True
+            self._queue.put(None)
 
 
 def _write(engine: GroupCommits, queue: _Queue) -> None:
