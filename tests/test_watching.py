@@ -25,6 +25,7 @@ from statestore import (
     UserMessage,
 )
 from statestore.engines.sqlite import SqliteEngine
+from watched import check_who_is_far_behind_gets_what_is_theirs_at_once
 
 RECORDS = 200
 
@@ -115,6 +116,10 @@ def test_who_is_not_too_far_behind_misses_nothing(face: Face, tmp_path: Path) ->
         told += [notice.seq for notice in notices]
         cursor = notices[-1].cursor
     assert told == list(range(1, 1101))
+
+
+def test_who_is_far_behind_in_a_busy_store_gets_what_is_theirs_at_once(url: str) -> None:
+    asyncio.run(check_who_is_far_behind_gets_what_is_theirs_at_once(url))
 
 
 def test_a_watch_begins_when_it_is_first_asked(store: StateStore, other: StateStore, place: Place) -> None:

@@ -22,6 +22,7 @@ from statestore.engines.postgres.statements import SQL
 from statestore.engines.postgres.waking import BLINK, LATENESS
 from statestore.engines.telling import Moment
 from statestore.opening import engine_for
+from watched import check_who_is_far_behind_gets_what_is_theirs_at_once
 
 
 async def _told(engine: Engine, after: str) -> tuple[list[tuple[str, int | None]], str]:
@@ -126,6 +127,10 @@ def _after_ten_changes(store: StateStore) -> str:
     for number in range(10):
         store.append("s", UserMessage(f"m{number}"))
     return start
+
+
+def test_who_is_far_behind_in_a_busy_store_gets_what_is_theirs_at_once(url: str) -> None:
+    asyncio.run(check_who_is_far_behind_gets_what_is_theirs_at_once(url))
 
 
 def test_a_cursor_of_another_store_has_expired(store: StateStore, url: str) -> None:

@@ -275,7 +275,7 @@ def test_a_look_is_as_small_however_many_changes_are_kept(statement: str, databa
 
     asyncio.run(work())
     with raw(database) as connection:
-        arguments = (1, 1) if statement == "changes" else ()
+        arguments = {"after": 1, "session_id": None, "user_id": None, "limit": 1}
         plan = [row[3] for row in connection.execute("EXPLAIN QUERY PLAN " + SQL[statement], arguments)]
     assert any("SEARCH changes" in step for step in plan)
     assert not any("SCAN changes" in step for step in plan)

@@ -185,6 +185,10 @@ class WatchCases(Contract):
         whole = await _told(bench.watching, start)
         for limit in (1, 2, 3, 7, 1000):
             assert await _told(bench.watching, start, limit=limit) == whole, limit
+            for session_id, user_id in (("s", None), ("t", None), (None, ALICE), (None, BOB), ("u", ALICE)):
+                told = await _told(bench.watching, start, limit=limit, session_id=session_id, user_id=user_id)
+                ids = {session_id} if session_id is not None else {"s", "u"} if user_id == ALICE else {"t"}
+                assert told == [notice for notice in whole if notice.session_id in ids], (limit, session_id, user_id)
         last = await bench.watching.change_cursor()
         page = await bench.watching.read_changes(last, limit=1)
         assert (page.notices, page.cursor) == ([], last)

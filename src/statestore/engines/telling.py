@@ -75,24 +75,21 @@ Added = Callable[[ChangeRow, int], Iterable[StoredRecord]]
 """What there still is of the records that a change added, after a number."""
 
 
-def tell(
-    rows: Iterable[ChangeRow], after: Moment, added: Added, *, session_id: str | None, user_id: str | None, limit: int
-) -> ChangePage:
-    """What happened after a moment, in order, of one session or all, of one user or all; about ``limit`` notices."""
+def tell(rows: Iterable[ChangeRow], after: Moment, added: Added, *, until: int, limit: int) -> ChangePage:
+    """What happened after a moment, in order: about ``limit`` notices of the changes that somebody asks for.
+
+    Up to the change ``until``, nobody asks for any but these.
+    """
     notices: list[StoredNotice] = []
-    now = after
     for row in rows:
-        wanted = (session_id is None or session_id in (row.id, row.gone_id)) and (
-            user_id is None or user_id in (row.user_id, row.gone_user)
-        )
-        now = Moment(after.identity, row.change)
-        begun = after if row.change == after.change + 1 else now._replace(change=row.change - 1)
-        for notice in _notices(row, begun, added) if wanted else ():
+        begun = after if row.change == after.change + 1 else Moment(after.identity, row.change - 1)
+        for notice in _notices(row, begun, added):
             notices.append(notice)
             if len(notices) >= limit and notice.what == "record":
                 return ChangePage(notices, notice.cursor)
         if len(notices) >= limit:
-            break
+            return ChangePage(notices, Moment(after.identity, row.change).cursor)
+    now = Moment(after.identity, until) if until > after.change else after
     return ChangePage(notices, now.cursor)
 
 

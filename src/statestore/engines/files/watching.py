@@ -21,7 +21,9 @@ _MOST: Final = 2**63 - 1
 
 _CHANGES: Final = (
     "SELECT change, changes.number, first, last, rewound_to, is_header, gone_id, gone_user, id, user_id, created "
-    "FROM changes LEFT JOIN sessions ON sessions.number = changes.number WHERE change > ? ORDER BY change LIMIT ?"
+    "FROM changes LEFT JOIN sessions ON sessions.number = changes.number WHERE change > :after "
+    "AND (:session_id IS NULL OR id = :session_id OR gone_id = :session_id) "
+    "AND (:user_id IS NULL OR user_id = :user_id OR gone_user = :user_id) ORDER BY change LIMIT :limit"
 )
 
 
@@ -36,15 +38,19 @@ def read_changes(
 ) -> ChangePage:
     """What happened after a moment, in order."""
     with snapshot(connection):
-        _check(after, log_state(connection))
-        rows = connection.execute(_CHANGES, (after.change, min(limit, _MOST))).fetchall()
-        changes = [ChangeRow(*row) for row in rows]
+        state = log_state(connection)
+        _check(after, state)
+        limit = max(1, min(limit, _MOST))
+        asked = {"after": after.change, "session_id": session_id, "user_id": user_id, "limit": limit}
+        changes = [ChangeRow(*row) for row in connection.execute(_CHANGES, asked)]
+        until = state.last if len(changes) < limit else changes[-1].change
         added = _Remains(connection, looker).added
         while True:
             try:
-                return tell(changes, after, added, session_id=session_id, user_id=user_id, limit=limit)
+                return tell(changes, after, added, until=until, limit=limit)
             except _NotAsNoted as found:  # the next scan notes what it is then: until that, this change is not told
-                changes = [change for change in changes if change.change < found.change]
+                until = found.change - 1
+                changes = [change for change in changes if change.change <= until]
 
 
 def is_behind(connection: sqlite3.Connection, cursor: str) -> bool:

@@ -125,7 +125,8 @@ SELECT identity, forgotten, settled, told.* FROM now LEFT JOIN LATERAL (
     SELECT change, changes.number, first, last, rewound_to, is_header::integer,
         CASE WHEN gone_user IS NOT NULL THEN changes.id END, gone_user, sessions.id, sessions.user_id, sessions.created
     FROM changes LEFT JOIN sessions ON sessions.id = changes.id AND sessions.number = changes.number
-    WHERE change > $1 AND change <= settled ORDER BY change LIMIT $2
+    WHERE change > $1 AND change <= settled AND ($3::text IS NULL OR changes.id = $3)
+        AND ($4::text IS NULL OR $4 IN (sessions.user_id, gone_user)) ORDER BY change LIMIT $2
 ) AS told ON true ORDER BY change;
 
 -- name: added_records

@@ -51,24 +51,20 @@ class Watching:
     async def read_changes(self, after: str, session_id: str | None, user_id: str | None, limit: int) -> ChangePage:
         """What happened after a cursor, in order."""
         moment = Moment.parse(after)
-        most = min(limit, MOST)
-        page = await self._pages.answer((moment.change, most))
+        most = max(1, min(limit, MOST))
+        page = await self._pages.answer(_Question(moment.change, most))
+        if len(page.rows) == most and (session_id is not None or user_id is not None):  # far behind, on its own
+            page = await self._pages.answer(_Question(moment.change, most, session_id, user_id))
         if moment.identity != page.identity or not page.forgotten <= moment.change <= page.settled:
             raise _expired(moment)
-        wanted = tuple(row.change for row in page.rows if _is_wanted(row, session_id, user_id))
+        rows = [row for row in page.rows if _is_wanted(row, session_id, user_id)]
         added = _Added(page.forgotten, {})
-        if wanted:
-            added = await self._added.answer((wanted, moment.change, moment.seq, most))
+        if adding := tuple(row.change for row in rows if row.first is not None and row.id is not None):
+            added = await self._added.answer((adding, moment.change, moment.seq, most))
         if added.forgotten > moment.change:
             raise _expired(moment)
-        return tell(
-            page.rows,
-            moment,
-            lambda row, _: added.records.get(row.change, ()),
-            session_id=session_id,
-            user_id=user_id,
-            limit=limit,
-        )
+        until = page.settled if len(page.rows) < most else page.rows[-1].change
+        return tell(rows, moment, lambda row, _: added.records.get(row.change, ()), until=until, limit=limit)
 
 
 def _expired(moment: Moment) -> CursorExpired:
@@ -80,9 +76,16 @@ def _expired(moment: Moment) -> CursorExpired:
 
 
 def _is_wanted(row: ChangeRow, session_id: str | None, user_id: str | None) -> bool:
-    return (
-        row.first is not None and row.id is not None and session_id in (None, row.id) and user_id in (None, row.user_id)
-    )
+    return session_id in (None, row.id, row.gone_id) and user_id in (None, row.user_id, row.gone_user)
+
+
+class _Question(NamedTuple):
+    """The changes after a number, so many at most, of one session or all, of one user or all."""
+
+    after: int
+    most: int
+    session_id: str | None = None
+    user_id: str | None = None
 
 
 class _Page(NamedTuple):
@@ -94,8 +97,8 @@ class _Page(NamedTuple):
     rows: Sequence[ChangeRow]
 
 
-async def _page(connection: Connection, asked: tuple[int, int]) -> _Page:
-    """The changes after a number, so many at most."""
+async def _page(connection: Connection, asked: _Question) -> _Page:
+    """The changes that are asked for."""
     found = [tuple(row) for row in await connection.fetch(SQL["changes"], *asked)]
     identity, forgotten, settled = found[0][:3]
     return _Page(identity, forgotten, settled, [ChangeRow(*row[3:]) for row in found if row[3] is not None])

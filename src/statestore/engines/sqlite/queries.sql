@@ -171,7 +171,10 @@ UPDATE identity SET id = lower(hex(randomblob(8)));
 
 -- name: changes
 SELECT change, number, first, last, rewound_to, is_header, gone_id, gone_user, id, user_id, created
-FROM changes LEFT JOIN sessions USING (number) WHERE change > ? ORDER BY change LIMIT ?;
+FROM changes LEFT JOIN sessions USING (number) WHERE change > :after
+    AND (:session_id IS NULL OR number = (SELECT number FROM sessions WHERE id = :session_id) OR gone_id = :session_id)
+    AND (:user_id IS NULL OR user_id = :user_id OR gone_user = :user_id)
+ORDER BY change LIMIT :limit;
 
 -- name: added_records
 SELECT place, kind, CAST(body AS BLOB) FROM records WHERE place BETWEEN ? AND ?;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from statestore.engine import Changed, ChangePage
 from statestore.engines.columns import kind_in
@@ -37,7 +37,7 @@ def read_changes(
     """What happened after a cursor, in order."""
     moment = Moment.parse(after, last_seq=LAST_SEQ)
     with snapshot(connection):
-        changes = _changes_after(connection, moment, limit)
+        found = _changes_after(connection, moment, limit, session_id, user_id)
 
         def added(row: ChangeRow, told: int) -> Iterator[StoredRecord]:
             assert row.first is not None
@@ -46,23 +46,39 @@ def read_changes(
             for place, column, body in connection.execute(SQL["added_records"], places):
                 yield StoredRecord(seq_of(place), kind_in(column, body), body)
 
-        return tell(changes, moment, added, session_id=session_id, user_id=user_id, limit=limit)
+        return tell(found.rows, moment, added, until=found.until, limit=limit)
 
 
 def changed_since(connection: sqlite3.Connection, after: str) -> Changed:
     """Which sessions something happened to after a cursor."""
     moment = Moment.parse(after, last_seq=LAST_SEQ)
     with snapshot(connection):
-        changes = _changes_after(connection, moment, AT_A_LOOK)
+        rows = _changes_after(connection, moment, AT_A_LOOK).rows
     return Changed(
-        frozenset(name for row in changes for name in (row.id, row.gone_id) if name is not None),
-        frozenset(name for row in changes for name in (row.user_id, row.gone_user) if name is not None),
-        Moment(moment.identity, changes[-1].change).cursor if changes else after,
+        frozenset(name for row in rows for name in (row.id, row.gone_id) if name is not None),
+        frozenset(name for row in rows for name in (row.user_id, row.gone_user) if name is not None),
+        Moment(moment.identity, rows[-1].change).cursor if rows else after,
     )
 
 
-def _changes_after(connection: sqlite3.Connection, moment: Moment, limit: int) -> list[ChangeRow]:
-    """The changes after a moment, so many at most; `CursorExpired` if some of them are no longer kept."""
+class _Found(NamedTuple):
+    """Some changes, and the last one that was looked at for them."""
+
+    rows: list[ChangeRow]
+    until: int
+
+
+def _changes_after(
+    connection: sqlite3.Connection,
+    moment: Moment,
+    limit: int,
+    session_id: str | None = None,
+    user_id: str | None = None,
+) -> _Found:
+    """The changes after a moment of one session or all, of one user or all, so many at most.
+
+    `CursorExpired` if some of them are no longer kept.
+    """
     oldest, last = connection.execute(SQL["changes_kept"]).fetchone()
     is_ours = moment.identity == _identity(connection) and moment.change <= (last or 0)
     if not is_ours or moment.change < (oldest or 1) - 1:
@@ -70,5 +86,7 @@ def _changes_after(connection: sqlite3.Connection, moment: Moment, limit: int) -
             f"the changes since {moment.cursor[:60]!r} are no longer kept, or it is a cursor of another store: "
             "load what you need, and watch from change_cursor()"
         )
-    rows = connection.execute(SQL["changes"], (moment.change, min(limit, MOST)))
-    return [ChangeRow(*row) for row in rows]
+    limit = max(1, min(limit, MOST))
+    asked = {"after": moment.change, "session_id": session_id, "user_id": user_id, "limit": limit}
+    rows = [ChangeRow(*row) for row in connection.execute(SQL["changes"], asked)]
+    return _Found(rows, (last or 0) if len(rows) < limit else rows[-1].change)

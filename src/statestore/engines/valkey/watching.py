@@ -93,12 +93,12 @@ async def read_changes(
     found = await _look(caller, keys, wanted, limit)
     if wanted and wanted[-1].length > limit > len(found[wanted[-1].number].records):
         found |= await _look(caller, keys, wanted[-1:], MAX_SEQ)  # some were removed, or are damaged: there may be more
-    rows = (_row(change, found.get(change.number)) for change in page)
+    rows = (_row(change, is_there=found[change.number].is_same) for change in wanted)
 
     def added(row: ChangeRow, _: int) -> Sequence[StoredRecord]:
         return found[row.change].records
 
-    return tell(rows, moment, added, session_id=session_id, user_id=user_id, limit=limit)
+    return tell(rows, moment, added, until=page[-1].number if page else moment.change, limit=limit)
 
 
 def _change_of(entry: tuple[bytes, list[bytes]], after: Moment) -> _Change:
@@ -170,9 +170,8 @@ def _kind_of(column: bytes, body: bytes) -> str:
         return "event"
 
 
-def _row(change: _Change, found: _Found | None) -> ChangeRow:
-    """The change as `tell` has it. One that is not wanted is of nobody."""
-    is_wanted, is_there = found is not None, found is not None and found.is_same
+def _row(change: _Change, *, is_there: bool) -> ChangeRow:
+    """The change as `tell` has it."""
     return ChangeRow(
         change.number,
         0,
@@ -180,8 +179,8 @@ def _row(change: _Change, found: _Found | None) -> ChangeRow:
         change.last,
         change.rewound_to,
         int(change.is_header),
-        change.id if change.is_gone and is_wanted else None,
-        change.user_id if change.is_gone and is_wanted else None,
+        change.id if change.is_gone else None,
+        change.user_id if change.is_gone else None,
         change.id if is_there else None,
         change.user_id if is_there else None,
         None,
