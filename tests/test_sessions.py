@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import pytest
@@ -26,6 +26,7 @@ from statestore import (
     SessionNotFound,
     StateStore,
     UserMessage,
+    ledger,
 )
 from statestore.history import History
 from statestore.session import ledger_of
@@ -413,7 +414,28 @@ def test_the_lists_take_only_their_own_kind_of_record() -> None:
         ):
             with pytest.raises(TypeError, match="UserMessage"):
                 add()
+    with pytest.raises(TypeError, match="UserMessage"):
+        session.user_messages.extend([UserMessage("good"), "bad"])  # type: ignore[list-item]
     assert session.user_messages == []
+
+
+def test_what_an_interrupted_add_left_in_a_list_is_stored_in_its_place(
+    store: StateStore, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(ledger, "Pending", _interrupt)  # which is made when the list has the record already
+        with pytest.raises(KeyboardInterrupt):
+            session.add_user_message("d")
+    for following in ("e", "f"):
+        session.add_user_message(following)
+        store.save_session(session)
+        assert contents(loaded(store)) == contents(session)
+    assert contents(session) == ["a", "b", "c", "d", "e", "f"]
+    assert [entry.seq for entry in session.timeline] == [entry.seq for entry in store.timeline("s")]
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def test_lists_grow_by_extend_and_by_plus(store: StateStore) -> None:
@@ -625,6 +647,18 @@ def test_the_title_follows_an_edit_of_a_part(store: StateStore) -> None:
     part.user_messages[0] = UserMessage("second")
     store.save_session(part)
     assert [summary.title for summary in store.list_sessions()] == ["second"]
+
+
+def test_a_message_whose_key_is_known_gives_no_title(store: StateStore) -> None:
+    session = Session("alice", "s")
+    session.add_agent_response("Hello", key="k")
+    session.add_user_message("first")
+    store.save_session(session)
+    session.add_user_message("not stored", key="k")
+    session.user_messages.reverse()
+    store.save_session(session)
+    assert told(store) == ["Hello", "first"]
+    assert [summary.title for summary in store.list_sessions()] == ["first"]
 
 
 # -- records ------------------------------------------------------------------------------------------------------

@@ -46,7 +46,10 @@ class History(list[T]):
 
     def extend(self, records: Iterable[T], /) -> None:
         """Add records at the end."""
-        for record in list(records):
+        new = list(records)
+        for record in new:
+            self._check(record)
+        for record in new:
             self.append(record)
 
     def __iadd__(self, records: Iterable[T], /) -> History[T]:  # type: ignore[override, misc]

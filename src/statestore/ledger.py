@@ -232,8 +232,9 @@ class Ledger:
         return users, agents, events
 
     def is_edited(self) -> bool:
-        """Whether history was touched in any other way than by appending."""
-        return any(shelf.is_edited for shelf in self.shelves)
+        """Whether history was touched in any other way than by appending, or an append was interrupted half-way."""
+        added = sum(len(shelf.records) - shelf.stored_count for shelf in self.shelves)
+        return added != len(self.pending) or any(shelf.is_edited for shelf in self.shelves)
 
     def rewritten_since(self) -> int | None:
         """The number of the first stored record that was removed, replaced or moved, if one was."""

@@ -92,23 +92,21 @@ class CopyIncomplete(StateStoreError):
 
 
 class Differences:
-    """Gathers differences without growing for ever."""
+    """Gathers differences, and keeps what is to be told of the first ones."""
 
     def __init__(self) -> None:
         self.found: list[Difference] = []
         self._places: set[str] = set()
-        self._count = 0
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._places)
 
     def add(self, where: str, what: object) -> None:
         """Note one more; what was noted before is not noted twice."""
         if where in self._places:
             return
-        self._count += 1
+        self._places.add(where)
         if len(self.found) < KEPT:
-            self._places.add(where)
             self.found.append(Difference(where, str(what)))
 
     def __contains__(self, where: str) -> bool:
@@ -125,7 +123,7 @@ class Differences:
     def shown(self) -> str:
         """The first ones, as a message names them."""
         named = "; ".join(f"{each.where}: {each.what}" for each in self.found[:SHOWN])
-        return named if self._count <= SHOWN else f"{named}; and {self._count - SHOWN} more"
+        return named if len(self) <= SHOWN else f"{named}; and {len(self) - SHOWN} more"
 
 
 class Teller:

@@ -112,9 +112,22 @@ class Draft:
         stored = {key: msgspec.json.decode(set_metadata[key]) for key in LABEL_KEYS if key in set_metadata}
         labels = labels_in(stored, (*set_metadata, *unset_metadata))
         if self.cut is not None and self.known is not None and self.known.holds_opening:
-            first = session.user_messages[:1]
-            labels["opening"] = opening_of(first[0].content) if first else None
+            first = self._first_message(session, self.known, self.cut)
+            labels["opening"] = None if first is None else opening_of(first.content)
         return labels
+
+    def _first_message(self, session: Session, known: Origin, cut: int) -> UserMessage | None:
+        """The first of the user's messages once this is stored: a record whose key is known is not."""
+        users, *_ = known.seqs()
+        if users and users[0] < cut:
+            return session.user_messages[0]
+        keys = {key for seq, key in known.keys().items() if seq < cut}
+        for record, key in zip(self.records, self._keys, strict=True):
+            if isinstance(record, UserMessage) and key not in keys:
+                return record
+            if key is not None:
+                keys.add(key)
+        return None
 
     def note_stored(self, outcome: Outcome, place: str) -> None:
         """The change happened in the store at this place: let the object know. Interrupted, it can be repeated."""
