@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec import json
 
-from statestore import AgentResponse, AsyncStateStore, PruneConfig, Session, StateStoreError, UserMessage
+from statestore import AgentResponse, AsyncStateStore, Notice, PruneConfig, Session, StateStoreError, UserMessage
 from statestore.exchange import async_export_sessions
 
 PAGE = 2
@@ -62,15 +62,43 @@ class Backend:
         """The newest records, or the newest before a number, as they are stored."""
         return await self._store.for_user(user).timeline_as(chat, dict[str, Any], before=before, limit=PAGE)
 
-    async def stream(self, user: str, chat: str, after: str | None = None) -> AsyncGenerator[str]:
-        """What is said, as it is said, as server-sent events; a browser that reconnects sends the last id it got.
+    async def stream(self, user: str, chat: str, last: int = 0) -> AsyncGenerator[str]:
+        """What was said after a record's number, then what is said, as it is said, as server-sent events.
 
-        (A cursor counts the changes of the whole store: map it to an id of your own if users must not know.)
+        The id of an event is such a number, and a browser that reconnects sends the last one it got. (The cursor of a
+        notice would not do: it expires while other chats go on.) After ``rewound``, what has a higher number is gone.
         """
-        async with aclosing(self._store.for_user(user).watch(chat, after=after)) as notices:
+        store = self._store.for_user(user)
+        cursor = await store.change_cursor()
+        kept = max((entry.seq or 0 for entry in await store.timeline(chat, before=last + 1, limit=1)), default=0)
+        if kept < last:  # it was rewound while the browser was away
+            last = kept
+            yield event(last, "rewound")
+        while page := await store.timeline(chat, after=last, limit=PAGE):
+            for number, kind, record in page:
+                last = number or last  # which is None before a record is stored
+                if isinstance(record, UserMessage | AgentResponse):
+                    yield event(last, kind, record.content)
+        async with aclosing(store.watch(chat, after=cursor)) as notices:
             async for notice in notices:
-                if isinstance(notice.record, UserMessage | AgentResponse):
-                    yield f"id: {notice.cursor}\ndata: {json.encode(notice.record.content).decode()}\n\n"
+                match notice:
+                    case Notice(what="record", seq=int(number), kind=str(kind), record=record) if number > last:
+                        last = number
+                        if isinstance(record, UserMessage | AgentResponse):
+                            yield event(last, kind, record.content)
+                    case Notice(what="rewound", seq=int(number)) if number < last:
+                        last = number
+                        yield event(last, "rewound")
+                    case Notice(what="deleted"):
+                        yield event(last, "deleted")
+                        return
+                    case _:
+                        pass  # its title changed; or it was sent above
+
+
+def event(number: int, what: str, data: str | None = None) -> str:
+    """A server-sent event."""
+    return f"id: {number}\nevent: {what}\ndata: {json.encode(data).decode()}\n\n"
 
 
 async def sweep(store: AsyncStateStore, swept: asyncio.Event) -> None:
@@ -93,7 +121,6 @@ async def main(directory: Path) -> None:
         janitor = asyncio.create_task(sweep(store, swept := asyncio.Event()))
         backend = Backend(store)
         chat, *_ = [await backend.begin("alice", title) for title in ("A day on the island", "Dinner", "Minutes")]
-        cursor = await store.change_cursor()
         await backend.say("alice", chat, "Which ferry arrives before noon?", request="r1")
         for _ in range(2):  # the browser lost the answer, and asks again
             print("agent:", await backend.say("alice", chat, "Book it.", request="r2"))
@@ -108,8 +135,8 @@ async def main(directory: Path) -> None:
             await backend.say("mallory", chat, "Book it.", request="r3")
         except StateStoreError as error:
             print("mallory:", type(error).__name__)
-        async with aclosing(backend.stream("alice", chat, after=cursor)) as events:
-            print("streamed:", *[(await anext(events)).splitlines()[1] for _ in range(4)])
+        async with aclosing(backend.stream("alice", chat, last=2)) as events:  # where the connection was lost
+            print("streamed:", *[(await anext(events)).splitlines()[2] for _ in range(2)])
         await swept.wait()
         print("pruned:", *(trashed.session.id for trashed in await store.list_trash()))
         text = b"".join([chunk async for chunk in async_export_sessions(store, [chat], format="markdown")])

@@ -48,20 +48,35 @@ def engine_for(
                 f"an engine has its options already: give create, read_only and durability to {type(target).__name__}"
             )
         return target
+    scheme, rest = _parsed(target)
+    if scheme in ("", "file", "sqlite"):
+        _check_is_meant(rest)
+    if not scheme and rest.lower().endswith(_DATABASE_SUFFIXES):
+        return _loaded(_DATABASE_FILE)(rest, **options)
+    if not scheme and not rest:
+        raise StoreUnavailable("the store's name is empty: give a URL like sqlite:FILE or memory:, or a path")
+    return _factory(scheme or "file")(rest, **options)
+
+
+def path_of_database(target: str | os.PathLike[str]) -> str:
+    """The path of a file that is given as a path or as ``sqlite:FILE``; `InvalidValue` if it is another URL."""
+    scheme, rest = _parsed(target)
+    if scheme not in ("", "sqlite"):
+        raise InvalidValue(
+            f"give the path of a file, or sqlite:FILE, and not a URL of {scheme}: "
+            "(./NAME is a file, also if there is a colon in its name)"
+        )
+    return engine_for(target).url.removeprefix("sqlite:") if scheme else rest
+
+
+def _parsed(target: str | os.PathLike[str]) -> tuple[str, str]:
+    """The scheme of a URL, and what follows it; for a path, no scheme and the path."""
     text = os.fspath(target)
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidValue(f"a path is a text, not {type(text).__name__}: os.fsdecode makes one of it")
     scheme, colon, rest = text.partition(":")
     is_path = not colon or len(scheme) < 2 or os.sep in scheme or isinstance(target, os.PathLike)
-    if is_path:
-        scheme, rest = "file", text
-    if scheme.lower() in ("file", "sqlite"):
-        _check_is_meant(rest)
-    if is_path and text.lower().endswith(_DATABASE_SUFFIXES):
-        return _loaded(_DATABASE_FILE)(text, **options)
-    if not text:
-        raise StoreUnavailable("the store's name is empty: give a URL like sqlite:FILE or memory:, or a path")
-    return _factory(scheme.lower())(rest, **options)
+    return ("", text) if is_path else (scheme.lower(), rest)
 
 
 def _check_is_meant(path: str) -> None:

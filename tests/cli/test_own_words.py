@@ -57,6 +57,16 @@ def test_a_server_that_flushes_late_is_complained_of_until_somebody_says_that_it
             ]
 
 
+def test_a_file_that_is_damaged_is_told_with_the_command_that_moves_it_aside(tmp_path: Path) -> None:
+    agents = ("--store", "file:agents")
+    lines_of(tmp_path, *agents, "new", "trip")
+    (tmp_path / "agents" / "sessions" / "torn.json").write_text("{")
+    done = run(tmp_path, *agents, "check")
+    assert done.stdout.endswith("    it is kept as it is; mend it by hand, or statestore repair moves it aside\n")
+    assert run(tmp_path, *agents, "repair").returncode == 0
+    assert run(tmp_path, *agents, "check").returncode == 0
+
+
 def test_what_an_engine_does_not_offer_is_told_with_the_engines_that_do() -> None:
     engine: Any = SimpleNamespace(url="valkey://somewhere?cluster=true")
     with pytest.raises(NotSupported, match=r"does not offer watch: .*valkey: \(one server\) and file: do"):

@@ -311,6 +311,16 @@ def test_a_backup_is_a_store_of_its_own_and_replaces_nothing(here: Path) -> None
     assert json.loads(lines_of(here, "backup", "d.db", "--json")[0])["file"] == "d.db"
 
 
+def test_a_backup_goes_where_a_url_says_if_that_is_a_file(here: Path) -> None:
+    (told,) = lines_of(here, "backup", "sqlite:b.db")
+    assert told.startswith(f"{here / 'b.db'}: ")
+    assert lines_of(here, "--store", "sqlite:b.db", "export") == lines_of(here, "export")
+    assert "is a part of the store" in refused(here, 2, "backup", "sqlite:state.db")
+    for url in ("file:c.db", "memory:"):
+        assert "give the path of a file, or sqlite:FILE" in refused(here, 2, "backup", url)
+    assert not [path for path in here.iterdir() if ":" in path.name]
+
+
 @pytest.mark.parametrize("arguments", [("backup", "nowhere/b.db"), ("export", "-o", "nowhere/all.html")], ids=" ".join)
 def test_a_directory_that_is_missing_is_named(here: Path, arguments: tuple[str, ...]) -> None:
     assert f"there is no directory {here / 'nowhere'}" in refused(here, 3, *arguments)

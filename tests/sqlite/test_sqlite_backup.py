@@ -14,7 +14,7 @@ from sqlite_hooks import files_beside, hooked, raw, said, verdict
 
 from children import PATIENCE, Child, Tell, in_child
 from disks import no_file_above
-from statestore import StateStore, StateStoreError, StoreUnavailable, UserMessage
+from statestore import InvalidValue, StateStore, StateStoreError, StoreUnavailable, UserMessage
 
 
 @pytest.fixture
@@ -197,6 +197,34 @@ def test_a_place_where_no_copy_can_be_is_refused(
     with pytest.raises(StateStoreError):
         furnished.backup(target)
     assert [path.name for path in copy.parent.iterdir()] == ["file.txt"]
+
+
+@pytest.mark.parametrize("as_given", ["sqlite:{}", "sqlite://{}", "SQLite:{}?timeout=5"])
+def test_a_copy_goes_where_a_url_says(as_given: str, furnished: StateStore, copy: Path) -> None:
+    furnished.backup(as_given.format(copy))
+    assert [path.name for path in copy.parent.iterdir()] == ["copy.db"]
+    with StateStore.open(as_given.format(copy)) as opened:
+        assert said(opened, "one") == said(furnished, "one")
+
+
+@pytest.mark.parametrize("url", ["file:copy.db", "postgresql://me:secret@host/db", "memory:", "monday:copy.db"])
+def test_a_url_that_is_not_of_a_file_of_sqlite_is_refused(
+    url: str, furnished: StateStore, copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy.parent)
+    with pytest.raises(InvalidValue, match="give the path of a file, or sqlite:FILE") as refused:
+        furnished.backup(url)
+    assert "secret" not in str(refused.value)
+    assert list(copy.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["./monday:copy.db", Path("sqlite:copy.db")])
+def test_a_path_may_have_a_colon_in_it(
+    path: str | Path, furnished: StateStore, copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy.parent)
+    furnished.backup(path)
+    assert list(copy.parent.iterdir()) == [copy.parent / path]
 
 
 def test_somebody_who_takes_the_name_meanwhile_keeps_it(database: Path, furnished: StateStore, copy: Path) -> None:

@@ -16,7 +16,7 @@ from statestore.engine import (
 from statestore.errors import StoreClosed
 from statestore.host import Host
 from statestore.jsontext import check_label
-from statestore.opening import Durability, engine_for
+from statestore.opening import Durability, engine_for, path_of_database
 from statestore.pruning import PruneThrottle, UserThrottles
 from statestore.session import Session, ledger_of
 from statestore.store.batch import AsyncBatchBlock, Collected, Drafted
@@ -143,8 +143,11 @@ class AsyncStateStore(AsyncSessions, AsyncDocuments):
         return [replace(problem, is_repaired=True) for problem in mended] + await self._engine.check()
 
     async def backup(self, to: str | os.PathLike[str]) -> None:
-        """Copy the store to a new file while it is in use; the copy is of one moment, and was read back and checked."""
-        await backing_up(self._engine).backup(os.fspath(to))
+        """Copy the store to a new file while it is in use; the copy is of one moment, and was read back and checked.
+
+        The file is given as a path, or as ``sqlite:FILE``.
+        """
+        await backing_up(self._engine).backup(path_of_database(to))
 
     async def compact(self) -> int:
         """Store everything anew, with nothing left of what was said in deleted sessions; how many bytes less it takes.

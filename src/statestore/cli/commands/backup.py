@@ -13,6 +13,7 @@ from statestore.cli.opening import reading
 from statestore.cli.parameters import Json
 from statestore.cli.printing import print_json, print_line, size_text
 from statestore.exchange import check_is_elsewhere
+from statestore.opening import path_of_database
 from statestore.visible import on_one_line
 
 EXAMPLES: Final = (
@@ -31,14 +32,15 @@ def backup(
     Other engines are copied with statestore copy.
     """
     with reading(ctx) as store:
-        check_is_elsewhere(file, store.url)
+        path = path_of_database(file)
+        check_is_elsewhere(path, store.url)
         try:
-            store.backup(file)
+            store.backup(path)
         except NotSupported as error:
             message = f"{store.url} cannot be backed up while in use: statestore copy {store.url} {file} copies it"
             raise CommandFailed(message, UNUSABLE) from error
-    size = os.path.getsize(file)
+    size = os.path.getsize(path)
     if as_json:
-        print_json({"file": file, "bytes": size})
+        print_json({"file": path, "bytes": size})
     else:
-        print_line(f"{on_one_line(file)}: {size_text(size)}, verified")
+        print_line(f"{on_one_line(path)}: {size_text(size)}, verified")

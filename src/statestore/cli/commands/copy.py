@@ -50,8 +50,9 @@ def copy(
 ) -> None:
     """Copy everything in a store to another, and verify it. A copy that was interrupted is run again, and goes on.
 
-    What DST has already is compared and skipped; if it is something else, nothing is written. --mirror shows what that
-    is, asks, and makes DST the same as SRC.
+    So is one of a store in use, which fails in the end and names what was written meanwhile. What DST has already is
+    compared and skipped, and brought up to date where it grew in SRC; if it is something else, nothing is written.
+    --mirror shows what that is, asks, and makes DST the same as SRC.
     """
     check_lasts(source)
     check_lasts(target)

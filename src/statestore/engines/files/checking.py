@@ -15,12 +15,13 @@ from statestore.engines.files.identity import status_of
 from statestore.engines.files.recovery import owner_of
 from statestore.engines.files.seen import SUFFIX
 from statestore.engines.files.sessions import SessionFiles
-from statestore.engines.inspecting import faults_of_document
+from statestore.engines.inspecting import faults_of_content, faults_of_name
 from statestore.errors import CorruptSession, InvalidName, StateStoreError, StoreUnavailable
 from statestore.names import SESSIONS, TRASH, check_session_id
 from statestore.stored import Problem
 
 _KEPT = "it is kept as it is; move it away, or mend it by hand"
+_DAMAGED = "it is kept as it is; mend it by hand, or repair() moves it aside"
 _LINK = Problem("", "it is a link, and links inside a store are not followed", "put the file itself here")
 
 
@@ -75,7 +76,9 @@ def _check_session(sessions: SessionFiles, fd: int, name: str, where: str) -> It
         sessions.check(fd, session_id)
     except InvalidName as error:
         yield Problem(where, f"its name breaks the naming rule: {error}", "rename it")
-    except (CorruptSession, StoreUnavailable) as error:
+    except CorruptSession as error:
+        yield Problem(where, str(error), _DAMAGED)
+    except StoreUnavailable as error:
         yield Problem(where, str(error), _KEPT)
 
 
@@ -88,9 +91,11 @@ def _check_document(directory: Directory, fd: int, category: str, name: str, whe
         yield Problem(where, str(error), _KEPT)
         return
     if found is not None:
-        stem = name.removesuffix(f".{kind}")
-        for fault in faults_of_document(category, stem, kind, found[0].joined()):
+        misnamed = [*faults_of_name(category, name.removesuffix(f".{kind}"))]
+        for fault in misnamed:
             yield Problem(where, fault, _KEPT)
+        for fault in faults_of_content(kind, found[0].joined()):
+            yield Problem(where, fault, _KEPT if misnamed else _DAMAGED)
 
 
 def _check_own(directory: Directory) -> Iterator[Problem]:
