@@ -446,6 +446,17 @@ def test_lists_grow_by_extend_and_by_plus(store: StateStore) -> None:
     assert contents(loaded(store)) == ["a", "b", "c"]
 
 
+def test_a_list_that_is_put_in_the_place_of_another_is_what_is_stored(store: StateStore, session: Session) -> None:
+    session.user_messages = session.user_messages[1:]
+    session.agent_responses = (response for response in session.agent_responses if response.content == "A")
+    for wrong in ([UserMessage("d"), "text"], [AgentResponse("d")], None):
+        with pytest.raises(TypeError):
+            session.user_messages = wrong  # type: ignore[assignment]
+    store.save_session(session)
+    assert told(store) == ["A", "b", "c"]
+    assert contents(session) == ["b", "c"]
+
+
 def test_slices_and_copies_of_a_list_are_plain_lists(session: Session) -> None:
     copies = [session.user_messages[:], session.user_messages.copy(), list(session.user_messages)]
     for plain in copies:
