@@ -22,6 +22,7 @@ from servers.postgres import PASSWORD, PostgresServer, running_server, sql
 from statestore import InvalidValue, ReadOnlyStore, StateStore, StoreClosed, StoreUnavailable, UserMessage
 from statestore.conformance.changes import created
 from statestore.engines.postgres.batches import arguments
+from statestore.engines.postgres.failures import explanation
 from statestore.engines.postgres.statements import SQL
 from statestore.engines.postgres.url import parse
 from statestore.opening import engine_for
@@ -103,6 +104,11 @@ def test_a_host_that_does_not_exist_is_told() -> None:
     assert "no-such-host.invalid:5432/db cannot be reached" in message
 
 
+@pytest.mark.parametrize("error", [ConnectionAbortedError(), BrokenPipeError()])
+def test_an_error_without_words_is_named(error: OSError) -> None:
+    assert str(explanation(error, "here", 5)) == f"here: {type(error).__name__}"
+
+
 def test_a_wrong_password_is_told_without_telling_it(own_server: PostgresServer) -> None:
     message = refusal(own_server.url(role="postgres", password="wrong" + PASSWORD))
     assert "refuses the login" in message
@@ -142,6 +148,24 @@ def test_a_role_whose_transactions_only_read_by_default_can_write(own_server: Po
     with StateStore.open(_url_of_role(own_server, "shy", "default_transaction_read_only = on")) as store:
         store.save_json("notes", "n", 1)
         assert store.load_json("notes", "n") == 1
+
+
+def test_locks_are_waited_for_whatever_the_role_has_for_a_limit(own_server: PostgresServer) -> None:
+    waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND waitstart < clock_timestamp() - interval '50 ms'"
+    url = _url_of_role(own_server, "hasty", "lock_timeout = '1ms'")
+
+    async def work() -> None:
+        engine = engine_for(url)
+        async with connected(url) as other, other.transaction():
+            await other.execute(SQL["lock_schema"], "statestore:hasty")
+            opening = asyncio.create_task(engine.open())
+            async with asyncio.timeout(15):
+                while not await asyncio.to_thread(own_server.sql, waits):  # noqa: ASYNC110 - happens at the server
+                    await asyncio.sleep(0.01)
+        await opening
+        await engine.close()
+
+    asyncio.run(work())
 
 
 async def _until_waiting(server: PostgresServer, count: int) -> None:

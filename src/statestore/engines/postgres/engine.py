@@ -25,7 +25,7 @@ from statestore.engines.postgres import listing, reading
 from statestore.engines.postgres.catching_up import CatchingUp
 from statestore.engines.postgres.checking import check_everything
 from statestore.engines.postgres.driver import Connection
-from statestore.engines.postgres.failures import is_temporary_at_first
+from statestore.engines.postgres.failures import is_passing, is_temporary_at_first
 from statestore.engines.postgres.finding import search, search_only
 from statestore.engines.postgres.indexing import state_of
 from statestore.engines.postgres.migrating import MIGRATIONS, migrate, version_of
@@ -37,7 +37,7 @@ from statestore.engines.postgres.waking import BLINK, Waking
 from statestore.engines.postgres.watching import Watching, present_cursor
 from statestore.engines.postgres.writing import Locked, Writer
 from statestore.engines.telling import Moment
-from statestore.errors import InvalidValue, StoreNotFound, StoreUnavailable
+from statestore.errors import InvalidValue, StoreClosed, StoreNotFound, StoreUnavailable
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
 
 T = TypeVar("T")
@@ -53,7 +53,8 @@ class PostgresEngine:
     """A schema of a PostgreSQL database, for any number of processes on any number of machines.
 
     ``timeout`` is how many seconds a call may take in all, a fail-over to another server included. ``connections`` is
-    how many there are at most. ``changes_kept`` is how many changes a watcher may be behind.
+    how many there are at most, but for one on which watchers are told. ``changes_kept`` is how many changes a watcher
+    may be behind.
     """
 
     runs_in: RunsIn = "loop"
@@ -110,14 +111,23 @@ class PostgresEngine:
     async def open(self) -> None:
         self._begin()
         await self._pool.open()
+        is_reached = False
+
+        async def prepare(connection: Connection, _: Attempt) -> None:
+            nonlocal is_reached
+            is_reached = True
+            await self._prepare(connection)
+
         try:
-            await self._persistence.run(self._prepare, may_pass=is_temporary_at_first)
+            await self._persistence.run(
+                prepare, may_pass=lambda error: is_passing(error) if is_reached else is_temporary_at_first(error)
+            )
         except BaseException:
             await self._pool.close(self._timeout)
             raise
         self._calls.open()
 
-    async def _prepare(self, connection: Connection, _: Attempt) -> None:
+    async def _prepare(self, connection: Connection) -> None:
         """Find a store of the present version in the schema, or make one."""
         version = await version_of(connection, self._schema, self._url)
         if version == len(MIGRATIONS):
@@ -136,7 +146,11 @@ class PostgresEngine:
         await asyncio.shield(asyncio.create_task(self._let_go(), name="statestore-closing"))
 
     async def _let_go(self) -> None:
-        self._waking.close()
+        try:
+            with self._calls:
+                self._waking.close()
+        except StoreClosed:  # it is not open, or in another process or loop, and not ours to close
+            return
         await self._grouping.close()
         if await self._calls.close():
             await self._tidying.close()
@@ -250,6 +264,7 @@ def _settings(schema: str, timeout: float, *, is_durable: bool, read_only: bool)
         "jit": "off",
         "search_path": f'"{schema}"',
         "statement_timeout": f"{max(int(timeout * 1000), 1)}ms",
+        "lock_timeout": "0",  # how long a lock is waited for is told with each commit
         "idle_in_transaction_session_timeout": f"{max(int(timeout * 1000), 1)}ms",
         "default_transaction_isolation": "read committed",  # who waited for a lock has to see what happened meanwhile
         "default_transaction_read_only": "on" if read_only else "off",

@@ -63,6 +63,11 @@ def may_have_happened(error: BaseException) -> bool:
     return not state or state.startswith(_CUT)
 
 
+def is_full(error: BaseException) -> bool:
+    """Whether there may be no more connections; those that there are, are as good as before."""
+    return _state_of(error) == _FULL
+
+
 def is_about_one_batch(error: BaseException | None) -> bool:
     """Whether a server answered, and may have refused a group of batches for one of them alone."""
     state = "" if error is None else _state_of(error)
@@ -107,7 +112,8 @@ def is_about_all_servers(error: BaseException) -> bool:
 def leaves_connection_usable(error: BaseException) -> bool:
     """Whether a connection that gave this error has nothing left to do, and can be used again."""
     state = _state_of(error)
-    return bool(state) and not state.startswith(_LOST) and isinstance(error, load_driver().PostgresError)
+    is_lost = state.startswith(_LOST) and state != _FULL  # which another connection gave, that was not made
+    return bool(state) and not is_lost and isinstance(error, load_driver().PostgresError)
 
 
 @contextmanager
@@ -158,4 +164,4 @@ def explanation(error: BaseException, url: str, timeout: float) -> StateStoreErr
         return InvalidValue(f"{url} cannot store this: {error}")
     if isinstance(error, (ConnectionRefusedError, socket.gaierror)):
         return StoreUnavailable(f"{url} cannot be reached: is the server running? ({error})")
-    return StoreUnavailable(f"{url}: {error or type(error).__name__}")
+    return StoreUnavailable(f"{url}: {str(error) or type(error).__name__}")

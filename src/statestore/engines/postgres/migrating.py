@@ -18,11 +18,16 @@ OLDEST: Final = 13_00_00
 
 async def version_of(connection: Connection, schema: str, url: str, *, known: int = len(MIGRATIONS)) -> int:
     """The version of the store in a schema, 0 if there is none; `StoreUnavailable` if it is newer than we are."""
-    ((release, encoding, exists),) = await connection.fetch(SQL["server"], schema)
+    ((release, encoding, path, exists),) = await connection.fetch(SQL["server"], schema)
     if release < OLDEST:
         raise StoreUnavailable(f"{url} is PostgreSQL {release // 10000}, and statestore needs 13 or later")
     if encoding != "UTF8":
         raise StoreUnavailable(f"{url}: the database has the encoding {encoding}, and statestore needs one with UTF8")
+    if path != f'"{schema}"':
+        raise StoreUnavailable(
+            f"{url}: a pooler in between does not pass on what connections are set to: let it not ignore search_path "
+            "(PgBouncer: ignore_startup_parameters), or connect to the server itself"
+        )
     if not exists:
         return 0
     version = await connection.fetchval(f'SELECT version FROM "{schema}".store')  # noqa: S608 - its name was checked

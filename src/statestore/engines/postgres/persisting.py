@@ -7,7 +7,14 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from statestore.engines.postgres.driver import Connection
-from statestore.engines.postgres.failures import explained, is_passing, is_too_late, may_have_happened, met_another
+from statestore.engines.postgres.failures import (
+    explained,
+    is_full,
+    is_passing,
+    is_too_late,
+    may_have_happened,
+    met_another,
+)
 from statestore.engines.postgres.pool import Pool
 from statestore.errors import StoreUnavailable
 
@@ -16,7 +23,8 @@ T = TypeVar("T")
 SHORTEST_PAUSE: Final = 0.02
 LONGEST_PAUSE: Final = 0.5
 SHARE: Final = 2 / 3
-"""Of the time that is left, how much one attempt may take: a server that went silent leaves time for another."""
+"""Of the time that is left, how much may be taken to get a connection, and then to do the work on it: a server that
+went silent leaves time for another."""
 
 
 MARGIN: Final = 1 / 10
@@ -72,8 +80,10 @@ class Persistence:
             left = max(end - clock(), 0.001)
             try:
                 with explained(self._url, self._timeout):
-                    seconds = left * SHARE
-                    async with self._pool.connection(seconds) as connection, asyncio.timeout(seconds) as limit:
+                    async with (
+                        self._pool.connection(left * SHARE) as connection,
+                        asyncio.timeout((end - clock()) * SHARE) as limit,
+                    ):
                         return await work(connection, Attempt(number, deadline, limit, self._timeout))
             except Exception as error:
                 reason = error.__cause__ or error
@@ -87,7 +97,7 @@ class Persistence:
                 if not may_pass(reason) or clock() + pause >= (deadline if met_another(reason) else end):
                     raise error from error.__cause__
                 earlier = error
-                if not met_another(reason):
+                if not met_another(reason) and not is_full(reason):
                     self._pool.drop_idle()
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from weakref import WeakMethod
 
 from statestore.engines.postgres.driver import Connection
-from statestore.engines.postgres.failures import leaves_connection_usable
+from statestore.engines.postgres.failures import is_full, leaves_connection_usable
 
 Connect = Callable[[float], Awaitable[Connection]]
 
@@ -19,6 +19,9 @@ PARTING: Final = 2.0
 
 LONGEST_IDLE: Final = 300.0
 """Seconds after which a connection that nobody uses may be closed; after twice as many, it is."""
+
+FULL: Final = 0.5
+"""Seconds for which a server that takes no more connections is not asked again."""
 
 log = logging.getLogger("statestore")
 
@@ -37,6 +40,10 @@ class Pool:
         self._untouched = 0
         """How many of them, from the first one on, nobody used since the last look."""
         self._all: set[Connection] = set()
+        self._in_use = 0
+        self._full_until = 0.0
+        self._waiting: list[asyncio.Future[Connection]] = []
+        """Who waits, in this order, for a connection of ours since the server has no more for us."""
         self._partings: set[asyncio.Task[None]] = set()
         self._life: AsyncGenerator[None, None] | None = None
 
@@ -48,11 +55,16 @@ class Pool:
 
     @asynccontextmanager
     async def connection(self, seconds: float) -> AsyncGenerator[Connection]:
-        """A connection for as long as the block lasts. One that may not be usable after it is not used again."""
-        async with asyncio.timeout(seconds):
+        """A connection for as long as the block lasts, if there is one in time.
+
+        One that may not be usable after it is not used again.
+        """
+        end = asyncio.get_running_loop().time() + seconds
+        async with asyncio.timeout_at(end):
             await self._room.acquire()
         try:
-            connection = self._idle_one() or await self.connect_apart(seconds)
+            connection = self._idle_one() or await self._made_or_given_back(end)
+            self._in_use += 1
             try:
                 yield connection
             except BaseException as error:
@@ -60,10 +72,50 @@ class Pool:
                     self._part_with(connection)
                 raise
             finally:
+                self._in_use -= 1
                 if connection in self._all:
-                    self._idle.append(connection)
+                    self._give_back(connection)
         finally:
             self._room.release()
+
+    async def _made_or_given_back(self, end: float) -> Connection:
+        """A new connection, or, if the server has no more for us, the next of ours that somebody gives back."""
+        clock = asyncio.get_running_loop().time
+        while (connection := self._idle_one()) is None:
+            if (pause := min(self._full_until, end) - clock()) > 0:
+                await self._wait_for_one(pause)
+                continue
+            try:
+                return await self.connect_apart(end - clock())
+            except Exception as error:
+                if not is_full(error):
+                    raise
+                self._full_until = clock() + FULL
+                if not self._idle and (not self._in_use or self._full_until >= end):
+                    raise
+        return connection
+
+    async def _wait_for_one(self, seconds: float) -> None:
+        """Wait until it is our turn to have a connection that somebody gives back: it is the first to be used then."""
+        given: asyncio.Future[Connection] = asyncio.get_running_loop().create_future()
+        self._waiting.append(given)
+        try:
+            await asyncio.wait([given], timeout=seconds)
+        except asyncio.CancelledError:
+            if given.done():
+                self._give_back(given.result())
+            raise
+        finally:
+            if given in self._waiting:
+                self._waiting.remove(given)
+        if given.done():
+            self._idle.append(given.result())
+
+    def _give_back(self, connection: Connection) -> None:
+        if self._waiting:
+            self._waiting.pop(0).set_result(connection)
+        else:
+            self._idle.append(connection)
 
     def _idle_one(self) -> Connection | None:
         while self._idle:
@@ -148,7 +200,9 @@ def _call_if_alive(method: WeakMethod[Callable[[], None]]) -> None:
 
 
 async def _unwanted(connecting: asyncio.Future[Connection]) -> None:
-    """Wait until a connection is made, or is not, and close it."""
+    """Wait for a while until a connection is made, or is not, and close it."""
+    await asyncio.wait([connecting], timeout=PARTING)
+    connecting.cancel()
     await asyncio.wait([connecting])
     if not connecting.cancelled() and connecting.exception() is None:
         await _closed([connecting.result()], PARTING)

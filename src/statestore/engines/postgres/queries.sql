@@ -2,7 +2,8 @@
 
 -- name: server
 -- Not to_regclass: that may not have heard yet of what was made while we waited for a lock.
-SELECT current_setting('server_version_num')::integer, current_setting('server_encoding'), EXISTS (
+SELECT current_setting('server_version_num')::integer, current_setting('server_encoding'),
+    current_setting('search_path'), EXISTS (
     SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
     WHERE nspname = $1 AND relname = 'store'
 );

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from msgspec import Struct
 
 from statestore.engines.postgres.driver import Connection, load_driver
-from statestore.engines.postgres.failures import NoneTakesWrites, is_about_all_servers
+from statestore.engines.postgres.failures import NoneTakesWrites, is_about_all_servers, is_temporary_at_first
 
 PATIENCE: Final = 5.0
-"""Seconds for one server to answer while there are others to ask."""
+"""Seconds for one server to answer while there are others to ask, if it is not its share of the time that is left."""
 
 FILES: Final = ("sslrootcert", "sslcert", "sslkey")
 """The options that name a file."""
@@ -64,6 +65,7 @@ class Servers:
         self._addresses = list(addresses)
         self._needs_writes = needs_writes
         self._settings = dict(settings)
+        self._are_pooled = False
         self._driver = load_driver()
 
     @property
@@ -75,12 +77,13 @@ class Servers:
         """A connection to the first server that will do; the one that did last time is asked first."""
         end = asyncio.get_running_loop().time() + seconds
         errors: list[Exception] = []
-        for address in tuple(self._addresses):
+        for asked, address in enumerate(tuple(self._addresses)):
             left = end - asyncio.get_running_loop().time()
             if left <= 0:
                 break
+            share = left / (len(self._addresses) - asked)
             try:
-                connection = await self._connect_to(address, min(left, PATIENCE) if self.are_several else left)
+                connection = await self._connect_to(address, min(share, PATIENCE) if self.are_several else left)
             except Exception as error:
                 if is_about_all_servers(error) or not self.are_several:
                     raise
@@ -96,24 +99,41 @@ class Servers:
         raise _most_telling(errors)
 
     async def _connect_to(self, address: Address, seconds: float) -> Connection:
+        """A connection to one server, with our settings: a pooler in between refuses to be told them at the login."""
+        try:
+            async with asyncio.timeout(seconds):
+                if not self._are_pooled:
+                    with suppress(self._driver.ProtocolViolationError):
+                        return await self._log_in(address, seconds, self._settings)
+                    self._are_pooled = True
+                return await self._told_settings(await self._log_in(address, seconds, {}))
+        except FileNotFoundError as error:
+            raise _telling(error, address, self._login.tls) from None
+
+    async def _log_in(self, address: Address, seconds: float, settings: Mapping[str, str]) -> Connection:
         login = self._login
         options: dict[str, Any] = {}
         if login.tls:
             options["dsn"] = f"postgresql://?{urlencode(login.tls)}"  # nothing else takes these; it holds no secret
+        return await self._driver.connect(
+            host=address.host,
+            port=address.port,
+            user=login.user,
+            password=login.password,
+            database=login.database,
+            timeout=seconds,
+            server_settings=settings,
+            **options,
+        )
+
+    async def _told_settings(self, connection: Connection) -> Connection:
         try:
-            async with asyncio.timeout(seconds):
-                return await self._driver.connect(
-                    host=address.host,
-                    port=address.port,
-                    user=login.user,
-                    password=login.password,
-                    database=login.database,
-                    timeout=seconds,
-                    server_settings=self._settings,
-                    **options,
-                )
-        except FileNotFoundError as error:
-            raise _telling(error, address, login.tls) from None
+            settings = (f"set_config('{name}', '{value}', false)" for name, value in self._settings.items())
+            await connection.execute(f"SELECT {', '.join(settings)}")
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
 
 
 def _telling(error: FileNotFoundError, address: Address, tls: Mapping[str, str]) -> OSError:
@@ -134,8 +154,5 @@ def _is_standby(connection: Connection) -> bool:
 
 
 def _most_telling(errors: Sequence[Exception]) -> Exception:
-    """Of what several servers answered, what says most: a standby that waits to be promoted, then the first."""
-    for error in errors:
-        if isinstance(error, NoneTakesWrites):
-            return error
-    return errors[0] if errors else TimeoutError()
+    """Of what several servers answered, what says most: what will pass, as with one that starts, then the first."""
+    return next(filter(is_temporary_at_first, errors), errors[0] if errors else TimeoutError())

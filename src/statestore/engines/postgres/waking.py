@@ -15,7 +15,7 @@ from weakref import WeakMethod
 
 from statestore.engines.postgres.driver import Connection
 from statestore.engines.postgres.persisting import Persistence
-from statestore.engines.postgres.pool import Pool
+from statestore.engines.postgres.pool import LONGEST_IDLE, Pool
 from statestore.engines.postgres.sharing import SharedReading
 from statestore.engines.postgres.statements import SQL
 from statestore.engines.postgres.watching import Horizon
@@ -27,6 +27,10 @@ LATENESS: Final = 1 / 8
 """Or, for what has been under way for long, of that time: it need not be a writer, and may never end."""
 KEPT: Final = 15.0
 """Seconds for which at least writers tell after somebody has looked."""
+QUIET: Final = 5.0
+"""Seconds without a word after which a connection is asked whether it still hears."""
+PATIENCE: Final = 1.0
+"""Seconds for it to answer, if that is not more than a tenth of a call's time."""
 
 
 class _Silent(NamedTuple):
@@ -46,6 +50,8 @@ class Waking:
         self._listening: Connection | None = None
         self._connecting = asyncio.Lock()
         self._sleepers: set[asyncio.Event] = set()
+        self._was_watched = False
+        self._heard = 0.0
         self._kept_until = 0.0
         self._silent = _Silent(0, 0.0)
 
@@ -54,6 +60,7 @@ class Waking:
         """Something that is set when there may be changes."""
         awake = asyncio.Event()
         self._sleepers.add(awake)
+        self._was_watched = True
         try:
             yield awake
         finally:
@@ -63,6 +70,10 @@ class Waking:
         """There may be changes, or the connection that tells of them was lost, or the store is being closed."""
         for awake in self._sleepers:
             awake.set()
+
+    def _hear(self, *_: object) -> None:
+        self._heard = asyncio.get_running_loop().time()
+        self.wake_all()
 
     async def longest_wait(self, after: Moment) -> float:
         """Say that somebody watches; how long it may sleep until something after a moment is to be looked for."""
@@ -88,17 +99,43 @@ class Waking:
 
     async def _listen(self, identity: str) -> None:
         async with self._connecting:
-            if self._listening is not None and self._listening.is_closed():
+            if self._listening is not None and not await self._hears(self._listening):
                 self._stop_listening()
             if self._listening is None:
                 self._listening = await self._connected_to(f"statestore_{identity}")
+                self._heard = asyncio.get_running_loop().time()
+                self._look_later()
+
+    async def _hears(self, connection: Connection) -> bool:
+        """Whether a connection would tell of changes: one that is lost on the way is silent, as if there were none."""
+        clock = asyncio.get_running_loop().time
+        if connection.is_closed() or clock() < self._heard + QUIET:
+            return not connection.is_closed()
+        try:
+            async with asyncio.timeout(min(PATIENCE, self._timeout / 10)):
+                await connection.execute("SELECT 1")
+        except Exception:  # noqa: BLE001 - whatever it is, another connection is made
+            return False
+        self._heard = clock()
+        return True
+
+    def _look_later(self) -> None:
+        self._was_watched = False
+        rest = _forgetful(WeakMethod(self._rest_unless_watched))
+        self._next_look = asyncio.get_running_loop().call_later(LONGEST_IDLE, rest)
+
+    def _rest_unless_watched(self) -> None:
+        """Listen no more if nobody watched since the last look."""
+        if self._was_watched or self._sleepers:
+            self._look_later()
+        else:
+            self._stop_listening()
 
     async def _connected_to(self, channel: str) -> Connection:
         connection = await self._pool.connect_apart(self._timeout)
         try:
-            wake = _forgetful(WeakMethod(self.wake_all))
-            connection.add_termination_listener(wake)
-            await connection.add_listener(channel, wake)
+            connection.add_termination_listener(_forgetful(WeakMethod(self.wake_all)))
+            await connection.add_listener(channel, _forgetful(WeakMethod(self._hear)))
         except BaseException:
             self._pool.drop(connection)
             raise
@@ -111,6 +148,7 @@ class Waking:
 
     def _stop_listening(self) -> None:
         if self._listening is not None:
+            self._next_look.cancel()
             self._pool.drop(self._listening)
             self._listening = None
 
