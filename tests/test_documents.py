@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import Any
 
 import msgspec
@@ -21,6 +23,7 @@ from statestore import (
     StateStoreError,
     StoreClosed,
     StoreNotFound,
+    StoreUnavailable,
 )
 
 
@@ -162,6 +165,54 @@ def test_categories_are_listed_with_what_is_below_them(store: StateStore) -> Non
     assert store.delete_category("a") == 1
     assert store.list_categories() == ["a/x", "a/x/y", "ab", "b"]
     assert store.list_category("a") == []
+
+
+@pytest.mark.parametrize("reason", [errno.EMFILE, errno.EIO, errno.EACCES], ids=os.strerror)
+def test_categories_are_listed_all_or_not_at_all(
+    reason: int, files_store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = ["a", "a/x", "b", "b/y/z"]
+    for category in expected:
+        files_store.save_json(category, "n", 1)
+    original, opened, refused_at = os.open, 0, 0
+
+    def refusing_one(path: Any, *arguments: Any, **options: Any) -> int:
+        nonlocal opened
+        opened += path in (".", "a", "b", "x", "y", "z")
+        if opened == refused_at > 0:
+            raise OSError(reason, os.strerror(reason))
+        return original(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", refusing_one)
+    assert files_store.list_categories() == expected
+    assert opened > 10
+    for nth in range(1, opened + 1):
+        refused_at, opened = nth, 0
+        with pytest.raises(StoreUnavailable, match=os.strerror(reason)):
+            files_store.list_categories()
+
+
+def test_a_document_that_no_rename_can_reach_is_refused_with_the_reason(
+    files_store: StateStore, directory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files_store.save_markdown("notes", "n", "old")
+    notes = os.stat(directory / "notes").st_ino
+
+    def beyond(original: Any) -> Any:
+        def moved(*arguments: Any, dst_dir_fd: int, **options: Any) -> None:
+            if os.fstat(dst_dir_fd).st_ino == notes:
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            original(*arguments, dst_dir_fd=dst_dir_fd, **options)
+
+        return moved
+
+    for name in ("rename", "replace"):
+        monkeypatch.setattr(os, name, beyond(getattr(os, name)))
+    with pytest.raises(StoreUnavailable, match=f"{directory}/notes is on another file system than the store, or mount"):
+        files_store.save_markdown("notes", "n", "new")
+    assert files_store.load_markdown("notes", "n") == "old"
+    files_store.save_markdown("other", "n", "new")
+    assert files_store.check() == []
 
 
 def test_documents_are_listed_with_kind_and_size(store: StateStore) -> None:

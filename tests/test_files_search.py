@@ -205,12 +205,14 @@ def test_a_file_rewritten_in_place_is_found_by_its_new_words_alone(files_store: 
     assert places(files_store, "gamma") == set()
 
 
+@pytest.mark.parametrize(("unit", "later"), [(1, 15_000_000), (10**9, 900_000_000)], ids=["nanoseconds", "seconds"])
 def test_a_rewrite_within_a_tick_of_the_clock_is_not_missed(
-    files_store: StateStore, directory: Path, monkeypatch: pytest.MonkeyPatch
+    unit: int, later: int, files_store: StateStore, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_session(directory, "s", "first")
-    moment = path.stat().st_mtime_ns
-    monkeypatch.setattr(time, "time_ns", lambda: moment + 15_000_000)
+    moment = path.stat().st_mtime_ns // unit * unit
+    os.utime(path, ns=(moment, moment))
+    monkeypatch.setattr(time, "time_ns", lambda: moment + later)
     assert places(files_store, "first") == {("s", 1)}
     write_session(directory, "s", "later")
     os.utime(path, ns=(moment, moment))

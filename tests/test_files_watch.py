@@ -27,7 +27,12 @@ from statestore.stored import StoredNotice
 
 MOMENT = "2026-01-01T00:00:00Z"
 LATER = "2026-01-02T00:00:00Z"
-WITHIN_A_TICK_NS = 15_000_000
+of_each_clock = pytest.mark.parametrize(
+    ("unit", "later"),
+    [(1, 15_000_000), (10**9, 900_000_000), (2 * 10**9, 2_015_000_000)],
+    ids=["nanoseconds", "seconds", "every other second"],
+)
+"""What a file system counts its times in; and how long after such a time a write may still get the same one."""
 T = TypeVar("T")
 
 
@@ -535,31 +540,54 @@ def test_a_file_that_makes_no_sense_for_a_while_loses_nothing(watcher: Watcher, 
     assert watcher.take() == [("s", 1, "one"), ("s", 2, "two")]
 
 
+@of_each_clock
 def test_a_write_within_a_tick_of_the_clock_is_not_missed(
-    watcher: Watcher, directory: Path, monkeypatch: pytest.MonkeyPatch
+    unit: int, later: int, watcher: Watcher, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_session(directory, "s", "first")
-    moment = time.time_ns()
+    moment = time.time_ns() // unit * unit
     os.utime(path, ns=(moment, moment))
-    monkeypatch.setattr(time, "time_ns", lambda: moment + WITHIN_A_TICK_NS)
+    monkeypatch.setattr(time, "time_ns", lambda: moment + later)
     assert ("s", 1, "first") in watcher.take()
     write_session(directory, "s", "later")
     os.utime(path, ns=(moment, moment))
     assert watcher.take() == [("rewound", "s", 0), ("s", 1, "later")]
 
 
+@of_each_clock
 def test_a_directory_touched_twice_within_a_tick_of_the_clock_is_looked_at_again(
-    files_store: StateStore, watcher: Watcher, directory: Path, monkeypatch: pytest.MonkeyPatch
+    unit: int,
+    later: int,
+    files_store: StateStore,
+    watcher: Watcher,
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(following, "QUIET_SECONDS", 60)
     files_store.get_or_create_session("alice", "first")
-    moment = time.time_ns()
+    moment = time.time_ns() // unit * unit
     os.utime(directory / "sessions", ns=(moment, moment))
-    monkeypatch.setattr(time, "time_ns", lambda: moment + WITHIN_A_TICK_NS)
+    monkeypatch.setattr(time, "time_ns", lambda: moment + later)
     assert watcher.take() == [("session", "first")]
     files_store.get_or_create_session("alice", "later")
     os.utime(directory / "sessions", ns=(moment, moment))
     assert watcher.take() == [("session", "later")]
+
+
+@of_each_clock
+def test_a_file_that_makes_no_sense_is_understood_when_it_is_mended_within_a_tick_of_the_clock(
+    unit: int, later: int, watcher: Watcher, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_session(directory, "s", "one")
+    watcher.take()
+    whole = path.read_bytes()
+    moment = time.time_ns() // unit * unit
+    monkeypatch.setattr(time, "time_ns", lambda: moment + later)
+    for body, expected in ((whole[:-1] + b"?", [("rewound", "s", 0)]), (whole, [("s", 1, "one")])):
+        path.write_bytes(body)
+        os.utime(path, ns=(moment, moment))
+        wait_for_the_next_scan()
+        assert watcher.take() == expected
 
 
 # -- what it costs

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import gc
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -149,3 +152,19 @@ def test_the_last_handle_is_told_by_its_name(tmp_path: Path) -> None:
                 StateStore.open(target)
 
     in_child(work)
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS], ids=errno.errorcode.get)
+def test_a_file_system_without_locks_is_named_and_no_handle_is_left(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    before = handles_in_use()
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(fcntl, "flock", refuse)
+        with pytest.raises(StoreUnavailable, match="no locks"):
+            StateStore.open(f"file:{tmp_path / 'state'}")
+    gc.collect()
+    assert handles_in_use() <= before

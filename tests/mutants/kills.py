@@ -34,8 +34,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="writers of one file do not exclude each other",
         file="engines/files/locks.py",
-        old="                fcntl.flock(fd, operation)\n",
-        new="                fcntl.flock(fd, fcntl.LOCK_SH)\n",
+        old="                fcntl.flock(file, operation)\n",
+        new="                fcntl.flock(file, fcntl.LOCK_SH)\n",
         noticed_by=f"{_KILLS}[files]",
     ),
     Mutant(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import sqlite3
 import zlib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from contents import snapshot
 
-from statestore import CorruptData, Session, StateStore, StateStoreError
+from statestore import CorruptData, Session, StateStore, StateStoreError, StoreUnavailable
 
 
 @pytest.fixture
@@ -153,6 +156,51 @@ def test_a_journal_cannot_reach_out_of_the_store(own: Path, root: Path, tmp_path
             StateStore.open(root)
         assert outside.read_text() == "kept", step
         (own / "journal").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("name", [".statestore", ".statestore/tmp"])
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_who_cannot_even_read_a_store_is_not_told_to(
+    kind: str, name: str, own: Path, root: Path, tmp_path: Path
+) -> None:
+    (root / name).rename(tmp_path / "moved")
+    (root / name).touch() if kind == "file" else (root / name).symlink_to(tmp_path / "moved")
+    for read_only in (False, True):
+        with pytest.raises(StoreUnavailable, match=rf"{root}/{re.escape(name)} is a link or a file") as refusal:
+            StateStore.open(root, read_only=read_only)
+        assert "read_only" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("reason", [errno.EMFILE, errno.EIO], ids=os.strerror)
+def test_who_may_be_refused_when_reading_too_is_not_told_to_read(
+    reason: int, own: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = os.open
+
+    def refusing(path: Any, *arguments: Any, **options: Any) -> int:
+        if path == own.name:
+            raise OSError(reason, os.strerror(reason))
+        return original(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", refusing)
+    for read_only in (False, True):
+        with pytest.raises(StoreUnavailable) as refusal:
+            StateStore.open(root, read_only=read_only)
+        assert str(refusal.value) == f"{own} cannot be opened: {os.strerror(reason)}"
+
+
+def test_who_may_not_write_is_told_how_to_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "notes").mkdir(parents=True)
+    (root / "notes" / "today.md").write_text("hello")
+
+    def refusing(*_arguments: Any, **_options: Any) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "mkdir", refusing)
+    with pytest.raises(StoreUnavailable, match="Read-only file system; open it with read_only=True to read it"):
+        StateStore.open(root)
+    with StateStore.open(root, read_only=True) as store:
+        assert store.load_markdown("notes", "today") == "hello"
 
 
 def test_openings_that_fail_leave_nothing_open(own: Path, root: Path) -> None:

@@ -7,6 +7,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from children import together, together_each
 from contestants import check_each_is_there_once
 from statestore import AsyncStateStore, PruneConfig, Session, StateStore, UserMessage
 from statestore.engines.files.locks import BATCHES
-from statestore.store import clearing
+from statestore.store import pruning
 from words import user_words
 
 START_METHODS = ("fork", "spawn")
@@ -130,20 +131,20 @@ def test_a_batch_does_not_wait_for_those_who_come_later_to_list(
             may_end.wait()
         return scandir(directory)
 
-    def lock(fd: int, operation: int) -> None:
-        name = os.path.basename(os.readlink(f"/proc/self/fd/{fd}"))
+    def lock(file: FileIO, operation: int) -> None:
+        name = os.path.basename(os.readlink(f"/proc/self/fd/{file.fileno()}"))
         if threading.current_thread().name == "batch" and operation == fcntl.LOCK_EX and name == BATCHES:
             is_waiting.set()
         if threading.current_thread().name == "later" and operation == fcntl.LOCK_SH:
             try:
-                flock(fd, operation | fcntl.LOCK_NB)
+                flock(file, operation | fcntl.LOCK_NB)
             except BlockingIOError:
                 comes_later.set()  # and waits
             else:
                 if name == BATCHES:
                     comes_later.set()  # and goes first
                 return
-        flock(fd, operation)
+        flock(file, operation)
 
     def make_batch() -> None:
         with store.batch() as batch:
@@ -172,14 +173,14 @@ def test_what_was_saved_after_it_was_judged_is_not_pruned(store: StateStore, mon
         session = Session("alice", name)
         session.updated_at = contestants.LONG_AGO
         store.save_session(session)
-    judge = clearing.doomed
+    judge = pruning.doomed
 
     def judge_then_save(*arguments: object) -> object:
         verdict = judge(*arguments)  # type: ignore[arg-type]
         store.append("revived", UserMessage("wait"))
         return verdict
 
-    monkeypatch.setattr(clearing, "doomed", judge_then_save)
+    monkeypatch.setattr(pruning, "doomed", judge_then_save)
     assert store.prune_sessions(PruneConfig(max_sessions=0, ttl_hours=1)) == 1
     assert [summary.id for summary in store.list_sessions()] == ["revived"]
 

@@ -24,6 +24,14 @@ from statestore.seedform.text import SessionText
 
 MANY = 5_000
 LONG_AGO_NS = 1_600_000_000_000_000_000
+SECOND_NS = 1_000_000_000
+
+of_each_clock = pytest.mark.parametrize(
+    ("unit", "later"),
+    [(1, 15_000_000), (10**9, 900_000_000), (2 * 10**9, 2_015_000_000)],
+    ids=["nanoseconds", "seconds", "every other second"],
+)
+"""What a file system counts its times in; and how long after such a time a write may still get the same one."""
 
 
 class Parsed:
@@ -143,17 +151,46 @@ def _rewritten(path: Path, text: bytes) -> None:
     assert path.stat().st_ino == status.st_ino
 
 
+@of_each_clock
 def test_a_file_rewritten_within_a_tick_of_the_clock_is_not_missed(
-    root: Path, store: StateStore, monkeypatch: pytest.MonkeyPatch
+    unit: int, later: int, root: Path, store: StateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "sessions").mkdir()
     path = root / "sessions" / "one.json"
     path.write_bytes(session_text("one", metadata={"title": "first"}))
-    moment = path.stat().st_mtime_ns
-    monkeypatch.setattr(time, "time_ns", lambda: moment + 15_000_000)
-    assert store.list_sessions()[0].title == "first"
-    _rewritten(path, session_text("one", metadata={"title": "later"}))
-    assert store.list_sessions()[0].title == "later"
+    moment = path.stat().st_mtime_ns // unit * unit
+    os.utime(path, ns=(moment, moment))
+    monkeypatch.setattr(time, "time_ns", lambda: moment + later)
+    for title in ("first", "later", "again"):
+        _rewritten(path, session_text("one", metadata={"title": title}))
+        assert store.list_sessions()[0].title == title
+
+
+@pytest.fixture
+def seconds_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """While the test lasts, times are set as on a file system that keeps whole seconds."""
+    original = os.utime
+
+    def cut(path: Any, *, ns: tuple[int, int]) -> None:
+        original(path, ns=(ns[0] // SECOND_NS * SECOND_NS, ns[1] // SECOND_NS * SECOND_NS))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "utime", cut)
+        yield
+
+
+@pytest.mark.usefixtures("seconds_only")
+def test_where_whole_seconds_are_kept_a_young_file_is_read_again_and_an_old_one_is_not(
+    root: Path, store: StateStore, parsed: Parsed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.get_or_create_session("alice", "one")
+    moment = (root / "sessions" / "one.json").stat().st_mtime_ns
+    assert moment % SECOND_NS == 0
+    for age, expected in ((0, 1), (SECOND_NS, 1), (3 * SECOND_NS, 0), (4 * SECOND_NS, 0)):
+        monkeypatch.setattr(time, "time_ns", lambda age=age: moment + age)
+        parsed.take()
+        assert [summary.id for summary in store.list_sessions()] == ["one"]
+        assert parsed.take() == expected, age
 
 
 def test_a_file_listed_while_it_was_young_is_not_read_for_ever(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,8 @@ from words import user_words
 
 
 def _batch(store: StateStore) -> Callable[[], object]:
-    """Changes a session and two documents; a new session and a new document besides."""
+    """Changes a session and two documents, one of them empty; a new session and a new document besides."""
+    store.save_markdown("notes", "empty", "")
     session = store.load_session("first")
     assert session is not None
     session.add_user_message("ours")
@@ -34,6 +36,7 @@ def _batch(store: StateStore) -> Callable[[], object]:
         with store.batch() as batch:
             batch.save_session(session)
             batch.save_session(new)
+            batch.save_markdown("notes", "empty", "ours")
             batch.save_markdown("notes", "replaced", "ours")
             batch.save_markdown("notes", "new", "ours")
 
@@ -177,6 +180,34 @@ def test_a_session_that_was_damaged_meanwhile_does_not_stop_the_others(damage: b
             with pytest.raises(CorruptSession, match=r"first\.json"):
                 store.load_session("first")
             assert (dead / "sessions" / "first.json").read_bytes() == damage
+            assert leftovers(dead) == []
+
+
+@pytest.mark.parametrize("name", ["notes/empty.md", "notes/new.md", "sessions/first.json"])
+@pytest.mark.parametrize(
+    ("kind", "place_instead"),
+    [("directory", Path.mkdir), ("link", lambda path: path.symlink_to("elsewhere")), ("pipe", os.mkfifo)],
+    ids=["directory", "link", "pipe"],
+)
+def test_what_is_no_file_by_now_is_left_alone_and_told_once_and_does_not_stop_the_others(
+    kind: str,
+    place_instead: Callable[[Path], None],
+    name: str,
+    dead_batches: list[Path],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for dead in dead_batches[::3]:
+        path = dead / name
+        path.unlink(missing_ok=True)
+        place_instead(path)
+        before = path.lstat()
+        caplog.clear()
+        with StateStore.open(dead) as store:
+            (told,) = caplog.messages
+            assert told.startswith(f"a batch whose writer died leaves this out: {name} is a {kind}")
+            assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
+            assert user_words(store, "new") == ["hello"]
+            assert store.load_markdown("notes", "replaced") == "ours"
             assert leftovers(dead) == []
 
 

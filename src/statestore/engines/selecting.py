@@ -35,7 +35,7 @@ def select(summaries: Iterable[SessionSummary], query: SessionQuery) -> list[Ses
             after = query.after.id
             chosen = [summary for summary in chosen if summary.id > after]
     else:
-        placed = sorted((place_of(summary), summary.id, summary) for summary in chosen)
+        placed = sorted((newest_first_key(summary), summary.id, summary) for summary in chosen)
         if query.after is not None:
             place = (-query.after.updated_ns, query.after.id)
             placed = [item for item in placed if item[:2] > place]
@@ -43,6 +43,6 @@ def select(summaries: Iterable[SessionSummary], query: SessionQuery) -> list[Ses
     return chosen if query.limit is None else chosen[: query.limit]
 
 
-def place_of(summary: SessionSummary) -> int:
+def newest_first_key(summary: SessionSummary) -> int:
     """What newest-first listings sort by; ties go by id."""
     return -nanoseconds(summary.updated_text)

@@ -12,7 +12,7 @@ from statestore.engine import Batch, DeleteCategory, Outcome, PreconditionFailed
 from statestore.engines.files import journal
 from statestore.engines.files.directory import Directory
 from statestore.engines.files.locks import ALL_STRIPES, BATCHES, PREPARING, Locks
-from statestore.engines.files.planning import ChangedMeanwhile, Surveyor, place_of
+from statestore.engines.files.planning import ChangedMeanwhile, Surveyor, place_of_file
 from statestore.engines.files.preparing import PreparedBatch, PreparedFile, Preparer
 from statestore.engines.files.recovery import Recovery
 
@@ -82,7 +82,7 @@ def _stripes(batch: Batch) -> list[str]:
     """The locks that a batch needs: all, if it empties a category, because nothing may be put there meanwhile."""
     if any(isinstance(change, DeleteCategory) for change in batch):
         return ALL_STRIPES
-    return [place_of(change).stripe for change in batch if not isinstance(change, DeleteCategory)]
+    return [place_of_file(change).stripe for change in batch if not isinstance(change, DeleteCategory)]
 
 
 def _of_category(documents: list[Outcome]) -> Outcome:

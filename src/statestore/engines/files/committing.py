@@ -8,7 +8,16 @@ from statestore.engine import Outcome
 from statestore.engines.files import journal
 from statestore.engines.files.directory import Directory
 from statestore.engines.files.locks import Locks
-from statestore.engines.files.planning import ChangedMeanwhile, Found, Place, Plan, Surveyor, place_of, planned, present
+from statestore.engines.files.planning import (
+    ChangedMeanwhile,
+    Found,
+    Place,
+    Plan,
+    Surveyor,
+    place_of_file,
+    planned,
+    present,
+)
 from statestore.engines.files.recovery import Recovery
 from statestore.engines.judging import SingleChange, judge
 
@@ -24,7 +33,7 @@ class Committer:
 
     def commit_one(self, change: SingleChange) -> Outcome:
         """Make one change; a single rename, so it needs no journal."""
-        place = place_of(change)
+        place = place_of_file(change)
         stripe = place.stripe
         while True:
             with self._locks.held(stripe):
@@ -58,7 +67,7 @@ class Committer:
         with self._directory.changing(place.category):
             try:
                 self._surveyor.check_unchanged(directory, place, found)
-                self._directory.temporary.put_in_place(temporary, directory, place.file)
+                self._directory.put_in_place(temporary, directory, place.category, place.file)
             except BaseException:
                 self._directory.temporary.discard(temporary)
                 raise

@@ -14,7 +14,9 @@ from weakref import WeakSet
 
 from statestore.engines.forking import PATIENCE
 
-_changed = threading.Condition()
+_lock = threading.RLock()
+"""This is what is held, not the condition: Ctrl-C may come while that, which is written in Python, is let go."""
+_changed = threading.Condition(_lock)
 _is_forking = False
 
 
@@ -23,7 +25,7 @@ class OwnConnection(sqlite3.Connection):
 
     def close(self) -> None:
         super().close()
-        with _changed:
+        with _lock:
             _in_use.discard(self)
             _changed.notify_all()
 
@@ -33,7 +35,7 @@ _in_use: WeakSet[OwnConnection] = WeakSet()
 
 def connected(database: str, **options: Any) -> OwnConnection:
     """A connection to a file that is named by a URI; made after a fork that is under way."""
-    with _changed:
+    with _lock:
         _changed.wait_for(lambda: not _is_forking)
         connection: OwnConnection = sqlite3.connect(database, uri=True, factory=OwnConnection, **options)
         _in_use.add(connection)
@@ -42,21 +44,22 @@ def connected(database: str, **options: Any) -> OwnConnection:
 
 def _wait_for_all() -> None:
     global _is_forking  # noqa: PLW0603 - one for the process, as a fork is
-    with _changed:
+    with _lock:
         _is_forking = True
         _changed.wait_for(lambda: not _in_use, PATIENCE)
 
 
 def _go_on_in_parent() -> None:
     global _is_forking  # noqa: PLW0603
-    with _changed:
+    with _lock:
         _is_forking = False
         _changed.notify_all()
 
 
 def _go_on_in_child() -> None:
-    global _changed, _is_forking
-    _changed, _is_forking = threading.Condition(), False
+    global _lock, _changed, _is_forking  # noqa: PLW0603
+    _lock = threading.RLock()
+    _changed, _is_forking = threading.Condition(_lock), False
     _in_use.clear()
 
 

@@ -71,30 +71,36 @@ class Directory:
             self.temporary.open(self.lasting.made(TEMPORARY, self._own))
             self.spelling.find_out(self._own)
         except OSError as error:
-            self.close()
+            try:
+                self.find_own()  # raises what would keep a reader out, too
+            finally:
+                self.close()
             raise StoreUnavailable(
                 f"{self.path} cannot be written: {error.strerror}; open it with read_only=True to read it"
             ) from error
 
     def find_own(self) -> None:
         """Open the store's own corner, if there is one by now."""
+        where = f"{self.path}/{OWN}"
         try:
             if self._own < 0:
                 self._own = os.open(OWN, DIRECTORY, dir_fd=self._root)
             if not self.temporary.is_open:
+                where = f"{where}/{TEMPORARY}"
                 self.temporary.open(os.open(TEMPORARY, DIRECTORY, dir_fd=self._own))
         except FileNotFoundError:
             return  # nobody but the Rust program ever wrote here
         except OSError as error:
-            raise StoreUnavailable(f"{self.path}/{OWN} is not what it should be: {error.strerror}") from error
+            raise _unopened(where, error) from error
 
     def close(self) -> None:
         """Let go of it."""
         self.temporary.close()
-        for fd in (self._root, self._own):
+        fds = self._root, self._own
+        self._root = self._own = -1  # first: by a second time, they may be other files' numbers
+        for fd in fds:
             if fd >= 0:
                 os.close(fd)
-        self._root = self._own = -1
 
     def __del__(self) -> None:
         self.close()
@@ -141,12 +147,7 @@ class Directory:
                     raise StoreUnavailable(f"{self.path}/{category} was removed while it was being made") from error
                 return None
             except OSError as error:
-                if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                    where = f"{self.path}/{category}"
-                    raise StoreUnavailable(
-                        f"{where} is a link or a file: a store's directories are directories, links are not followed"
-                    ) from error
-                raise StoreUnavailable(f"{self.path}/{category} cannot be opened: {error.strerror}") from error
+                raise _unopened(f"{self.path}/{category}", error) from error
             finally:
                 if fd != root:
                     os.close(fd)
@@ -171,6 +172,15 @@ class Directory:
                 if directory is not None:
                     self.lasting.flush(directory)
             self._owed.discard(category)
+
+    def put_in_place(self, temporary: str, directory: int, category: str, name: str) -> None:
+        """Give a temporary file its real name in a category, which is open. It must be flushed afterwards."""
+        try:
+            self.temporary.put_in_place(temporary, directory, name)
+        except OSError as error:
+            if error.errno == errno.EXDEV:
+                self.temporary.check_within_reach(directory, f"{self.path}/{category}")
+            raise
 
     def check_writable(self, directory: int, where: str) -> None:
         """Raise `StoreUnavailable` if nothing can be put into a directory."""
@@ -211,6 +221,14 @@ class Directory:
             raise StoreUnavailable(f"{where} cannot be read: {error.strerror}") from error
         finally:
             os.close(fd)
+
+
+def _unopened(where: str, error: OSError) -> StoreUnavailable:
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return StoreUnavailable(
+            f"{where} is a link or a file: a store's directories are directories, links are not followed"
+        )
+    return StoreUnavailable(f"{where} cannot be opened: {error.strerror}")
 
 
 def _read_all(fd: int, size: int) -> bytes:

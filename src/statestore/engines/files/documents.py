@@ -70,30 +70,34 @@ def document_kind(file: str) -> DocumentKind | None:
 
 def categories_below(directory: Directory, prefix: str) -> list[str]:
     """The categories that hold documents, from a prefix down; the trash, which is among our own files, too."""
-    found = chain(directories_below(directory, prefix), [] if prefix else [TRASH])
+    found = chain(directories_below(directory, prefix, must_see_all=True), [] if prefix else [TRASH])
     named = (category for category in found if category not in ("", SESSIONS))
     return sorted(category for category in named if documents_in(directory, category, limit=1))
 
 
-def directories_below(directory: Directory, category: str) -> Iterator[str]:
-    """A category and all below it, however deep; the root is the empty one. Links are not followed."""
+def directories_below(directory: Directory, category: str, *, must_see_all: bool = False) -> Iterator[str]:
+    """A category and all below it, however deep; the root is the empty one. Links are not followed.
+
+    What is below a directory that cannot be opened is left out, unless all must be seen.
+    """
     waiting = [category]
     while waiting:
         category = waiting.pop()
         yield category
-        waiting += _directories_in(directory, category)
+        try:
+            waiting += _directories_in(directory, category)
+        except StoreUnavailable:
+            if must_see_all:
+                raise
 
 
 def _directories_in(directory: Directory, category: str) -> list[str]:
-    try:
-        with directory.category(category or ".") as fd:
-            if fd is None:
-                return []
-            with os.scandir(fd) as entries:
-                names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-            names = [name for name in names if not directory.is_kept_by_the_system(fd, name)]
-    except StoreUnavailable:
-        return []  # a link or a file: nothing of ours is below it
+    with directory.category(category or ".") as fd:
+        if fd is None:
+            return []
+        with os.scandir(fd) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        names = [name for name in names if not directory.is_kept_by_the_system(fd, name)]
     return [f"{category}/{name}" for name in names] if category else [name for name in names if name != OWN]
 
 

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -30,18 +30,19 @@ from statestore.engines.files import journal, watching
 from statestore.engines.files.batches import BatchMaker
 from statestore.engines.files.checking import check_everything
 from statestore.engines.files.committing import Committer
-from statestore.engines.files.directory import LOCKS, Directory, NotAFile
+from statestore.engines.files.directory import LOCKS, OWN, Directory, NotAFile
 from statestore.engines.files.documents import categories_below, document_from, documents_in, file_name
 from statestore.engines.files.finding import search
 from statestore.engines.files.following import ChangeLog
 from statestore.engines.files.index import Index, IndexDamaged
-from statestore.engines.files.locks import BATCHES, Locks
+from statestore.engines.files.locks import BATCHES, Locks, NoneKept
 from statestore.engines.files.looking import Looker
 from statestore.engines.files.noting import LogState
 from statestore.engines.files.planning import Surveyor
 from statestore.engines.files.recovery import Recovery
 from statestore.engines.files.repairing import Repair
 from statestore.engines.files.sessions import SessionFiles
+from statestore.engines.files.straying import stray_files
 from statestore.engines.files.wording import index_words
 from statestore.engines.forking import hold_while_forking
 from statestore.engines.judging import check_batch
@@ -66,6 +67,9 @@ _finding = threading.Lock()
 """Held while a store that is only read opens what it finds of ours, so that it is opened once."""
 hold_while_forking(_finding)
 
+_LOOKS: Final = 10
+"""How often an index is looked at that is damaged, or changed by others between two looks. Each look mends some."""
+
 
 class FilesEngine:
     """A directory as the Rust program keeps it, made safe for many writers and for power cuts."""
@@ -74,7 +78,7 @@ class FilesEngine:
     atomic_scope: AtomicScope = "store"
 
     def __init__(self, path: str, *, create: bool = True, read_only: bool = False, durability: str = "full") -> None:
-        with _as_unavailable(path):  # a relative path in a directory that was removed
+        with _WorkOn(path):  # a relative path in a directory that was removed
             self._path = os.path.abspath(path)
         self._create = create
         self._read_only = read_only
@@ -95,7 +99,7 @@ class FilesEngine:
         self._log = ChangeLog(self._directory, self._sessions, is_writable=not self._read_only)
         self._locks = Locks(-1, is_writable=not self._read_only)
         try:
-            with _as_unavailable(self._path):
+            with _WorkOn(self._path):
                 self._prepare()
         except BaseException:
             self._let_go()
@@ -126,23 +130,16 @@ class FilesEngine:
         self._directory.close()
 
     @contextmanager
-    def _reading(self) -> Generator[None]:
-        """A call that reads: of an open store, with no batch half made, and with errors of ours."""
-        with self._usage, _as_unavailable(self._path):
-            self._wait_for_batch()
-            yield
-
-    @contextmanager
-    def _scanning(self) -> Generator[None]:
-        """A call that reads many files: it sees all of a batch or none."""
-        with self._usage, _as_unavailable(self._path), self._between_batches():
-            yield
+    def _after_batch(self) -> Generator[None]:
+        """A part of a call that begins with no batch half made."""
+        self._wait_for_batch()
+        yield
 
     @contextmanager
     def _between_batches(self) -> Generator[None]:
         """A part of a call in which no batch is made."""
         self._wait_for_batch()
-        with self._locks.shared_if_there(BATCHES):
+        with self._locks.shared_in_turn(BATCHES):
             yield
 
     # -- writing ---------------------------------------------------------------------------------------------
@@ -153,7 +150,7 @@ class FilesEngine:
         if not batch:
             return []
         doomed = [change.id for change in batch if isinstance(change, DeleteSession)]
-        with self._usage, _as_unavailable(self._path), self._log.deleting(doomed):
+        with self._usage, _WorkOn(self._path), self._log.deleting(doomed):
             if len(batch) == 1 and not isinstance(batch[0], DeleteCategory):
                 return [self._committer.commit_one(batch[0])]
             return self._batches.commit_all(batch)
@@ -163,7 +160,7 @@ class FilesEngine:
     async def read_session(
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
     ) -> StoredSession | None:
-        with self._reading():
+        with self._usage, _WorkOn(self._path), self._after_batch():
             image = self._sessions.image(session_id)
         if image is None:
             return None
@@ -188,23 +185,32 @@ class FilesEngine:
         return len(self._selected(msgspec.structs.replace(query, after=None, limit=None)))
 
     def _selected(self, query: SessionQuery) -> list[SessionSummary]:
-        with self._usage, _as_unavailable(self._path):
-            try:
-                return self._index().select(query)
-            except IndexDamaged:
-                return self._index().select(query)
+        def select(index: Index) -> list[SessionSummary]:
+            for session_id, error in index.errors():
+                log.warning("the session file %r is left out of the listing: %s", session_id, error)
+            return index.select(query)
 
-    def _index(self) -> Index:
-        """The index, up to date, with a warning for each file that cannot be read."""
-        with self._between_batches():
-            index = self._sessions.refreshed_index()
-        for session_id, error in index.errors():
-            log.warning("the session file %r is left out of the listing: %s", session_id, error)
-        return index
+        with self._usage, _WorkOn(self._path):
+            return self._indexed(select)
+
+    def _indexed(self, act: Callable[[Index], T]) -> T:
+        """What an act gives back that uses the index after it was brought up to date; done again if that was no use."""
+        for turn in range(_LOOKS):
+            try:
+                with self._between_batches():
+                    index = self._sessions.refreshed_index()
+                return act(index)
+            except IndexDamaged as error:
+                if turn == _LOOKS - 1:
+                    raise StoreUnavailable(
+                        f"{self._path} cannot be listed, as its index made no sense at {_LOOKS} looks ({error}): "
+                        f"try again when others change less, or delete {OWN}/index.db, which is made anew"
+                    ) from error
+        raise AssertionError("the last turn returns or raises")
 
     async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
         where = f"{self._path}/{category}/{file_name(name, kind)}"
-        with self._reading(), self._directory.category(category) as directory:
+        with self._usage, _WorkOn(self._path), self._after_batch(), self._directory.category(category) as directory:
             try:
                 found = None if directory is None else self._directory.read(directory, file_name(name, kind), where)
             except NotAFile as error:
@@ -212,11 +218,11 @@ class FilesEngine:
         return None if found is None else document_from(category, name, kind, *found)
 
     async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
-        with self._scanning():
+        with self._usage, _WorkOn(self._path), self._between_batches():
             return documents_in(self._directory, query.category, after=query.after, limit=query.limit)
 
     async def list_categories(self, prefix: str = "") -> list[str]:
-        with self._scanning():
+        with self._usage, _WorkOn(self._path), self._between_batches():
             return categories_below(self._directory, prefix)
 
     # -- searching and watching ------------------------------------------------------------------------------
@@ -249,7 +255,7 @@ class FilesEngine:
         self, after: str, *, session_id: str | None = None, user_id: str | None = None, limit: int = 500
     ) -> ChangePage:
         moment = Moment.parse(after)
-        with self._reading():
+        with self._usage, _WorkOn(self._path), self._after_batch():
             state = self._log.quiet_state()
         if state is not None and moment == Moment(state.identity, state.last):
             return ChangePage([], after)
@@ -267,7 +273,7 @@ class FilesEngine:
             self._catch_up(connection, looker)
             return tell(connection, looker)
 
-        with self._usage, _as_unavailable(self._path):
+        with self._usage, _WorkOn(self._path):
             return self._log.use(tell_what_is_noted_first)
 
     def _followed(self, act: Callable[[sqlite3.Connection, Looker, LogState], T]) -> T:
@@ -276,7 +282,7 @@ class FilesEngine:
         def catch_up_and_act(connection: sqlite3.Connection, looker: Looker) -> T:
             return act(connection, looker, self._catch_up(connection, looker))
 
-        with self._usage, _as_unavailable(self._path):
+        with self._usage, _WorkOn(self._path):
             return self._log.use(catch_up_and_act)
 
     def _catch_up(self, connection: sqlite3.Connection, looker: Looker) -> LogState:
@@ -287,13 +293,18 @@ class FilesEngine:
 
     async def repair(self) -> list[Problem]:
         check_writable(self, read_only=self._read_only)
-        with self._reading():
+        with self._usage, _WorkOn(self._path), self._after_batch():
             self._recovery.clean_up()
             return list(Repair(self._directory, self._sessions, self._locks).run())
 
     async def check(self) -> list[Problem]:
-        with self._reading():
+        with self._usage, _WorkOn(self._path), self._after_batch():
             return check_everything(self._directory, self._sessions)
+
+    async def strays_of(self, user_id: str) -> list[str]:
+        with self._usage, _WorkOn(self._path):
+            unlisted = {session_id for session_id, _ in self._indexed(Index.errors)}
+            return list(stray_files(self._directory, user_id, unlisted))
 
     def _wait_for_batch(self) -> None:
         """Before reading: flush what was interrupted, and let a batch of several files be made to its end.
@@ -308,7 +319,7 @@ class FilesEngine:
         if not self._read_only:
             self._recovery.finish_journal()
             return
-        with self._locks.shared_if_there(BATCHES):
+        with self._locks.shared_in_turn(BATCHES):
             if journal.is_waiting(self._directory):
                 raise StoreUnavailable(
                     f"{self.url} holds a batch whose writer died: open it once for writing, which finishes the batch"
@@ -333,10 +344,13 @@ def _check_file_names(path: str) -> None:
         )
 
 
-@contextmanager
-def _as_unavailable(path: str) -> Generator[None]:
-    """What the system refuses becomes an error of ours."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreUnavailable(f"{path}: {error.strerror or error}") from error
+class _WorkOn(NoneKept):
+    """A block that works on files: what the system refuses becomes an error of ours, and no lock is kept after it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        super().__exit__(kind, error, traceback)
+        if isinstance(error, OSError):
+            raise StoreUnavailable(f"{self._path}: {error.strerror or error}") from error

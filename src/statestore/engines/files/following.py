@@ -21,11 +21,12 @@ import msgspec
 
 from statestore.engines.files.directory import Directory
 from statestore.engines.files.image import KEPT_BYTES
+from statestore.engines.files.index import is_settled
 from statestore.engines.files.log_file import LogDamaged, LogFile, transaction
 from statestore.engines.files.looking import Look, Looker
 from statestore.engines.files.noting import LogState, log_state, note_gone, note_state, note_unreadable, trim
 from statestore.engines.files.own_database import OwnDatabase
-from statestore.engines.files.seen import TICK_NS, Entry, differences
+from statestore.engines.files.seen import Entry, differences
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.forking import forget_after_fork
 from statestore.errors import StoreUnavailable
@@ -89,7 +90,7 @@ class ChangeLog:
         touched, moment, clock = self._scanned
         if fd is None or time.monotonic() - clock > QUIET_SECONDS:
             return False
-        return touched == os.fstat(fd).st_mtime_ns and moment - touched > TICK_NS
+        return touched == os.fstat(fd).st_mtime_ns and is_settled(touched, moment)
 
     def catch_up(self, connection: sqlite3.Connection, looker: Looker) -> LogState:
         """Note what happened to the session files; how far the log is then. Only files that changed are looked at."""

@@ -13,6 +13,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable
 from itertools import islice
+from typing import Final
 
 import msgspec
 
@@ -23,7 +24,7 @@ from statestore.engines.files.index_file import IndexFile
 from statestore.engines.files.own_database import OwnDatabase
 from statestore.engines.files.seen import TICK_NS, Entry, differences
 from statestore.engines.forking import forget_after_fork
-from statestore.engines.selecting import has_filters, is_selected, place_of
+from statestore.engines.selecting import has_filters, is_selected, newest_first_key
 from statestore.stored import Cursor, SessionSummary
 from statestore.timestamps import nanoseconds
 
@@ -31,6 +32,18 @@ Examine = Callable[[str], tuple[Identity, SessionSummary | str] | None]
 """Reads and parses one file: its identity, and its summary or the reason it has none."""
 Confirm = Callable[[str, SessionSummary], bool]
 """Reads one file without parsing it: whether it still is the one that the summary tells of."""
+
+SECOND_NS: Final = 1_000_000_000
+COARSE_TICK_NS: Final = 2 * SECOND_NS + TICK_NS
+"""How long two writes may look alike where a file system keeps whole seconds, or, as FAT does, every other one."""
+
+
+def is_settled(touched_ns: int, moment_ns: int) -> bool:
+    """Whether any write after a moment must show in a time that was seen then, so that what was seen can be trusted.
+
+    A time without a fraction of a second may be one that the file system cut.
+    """
+    return moment_ns - touched_ns > (TICK_NS if touched_ns % SECOND_NS else COARSE_TICK_NS)
 
 
 class IndexDamaged(Exception):
@@ -63,14 +76,14 @@ class Index:
             suspects, gone = differences(directory, entries)
             if not suspects and not gone:
                 return
-            changed = [session_id for session_id in suspects if not self._is_confirmed(session_id, entries, confirm)]
+            changed = [session_id for session_id in suspects if not self._settle_if_right(session_id, entries, confirm)]
             for session_id in (*changed, *gone):
                 entries.pop(session_id, None)
                 self._summaries.pop(session_id, None)
             for session_id in changed:
                 self._look_at(session_id, entries, examine)
             for session_id in changed:
-                self._is_confirmed(session_id, entries, confirm)  # no longer young: the next listing need not look
+                self._settle_if_right(session_id, entries, confirm)  # no longer young: the next listing need not look
             self._ordered = {}
             if self._file:
                 looked_at = [entry for session_id in suspects if (entry := entries.get(session_id))]
@@ -82,17 +95,17 @@ class Index:
         if found is None:
             return
         identity, summary = found
-        is_settled = moment - identity.mtime_ns > TICK_NS
+        is_trusted = is_settled(identity.mtime_ns, moment)
         if isinstance(summary, str):
-            entries[session_id] = Entry(session_id, *identity, is_settled, 0, summary)
+            entries[session_id] = Entry(session_id, *identity, is_trusted, 0, summary)
         else:
             self._summaries[session_id] = summary
-            entries[session_id] = Entry(session_id, *identity, is_settled, nanoseconds(summary.updated_text))
+            entries[session_id] = Entry(session_id, *identity, is_trusted, nanoseconds(summary.updated_text))
 
-    def _is_confirmed(self, session_id: str, entries: dict[str, Entry], confirm: Confirm) -> bool:
-        """Whether an entry that was made too soon to be trusted proves to be right, now that its time is over."""
+    def _settle_if_right(self, session_id: str, entries: dict[str, Entry], confirm: Confirm) -> bool:
+        """Trust an entry that was made too soon for that, if it proves to be right after its time; whether it did."""
         entry = entries.get(session_id)
-        if entry is None or entry.is_settled or entry.error or time.time_ns() - entry.mtime_ns <= TICK_NS:
+        if entry is None or entry.is_settled or entry.error or not is_settled(entry.mtime_ns, time.time_ns()):
             return False
         self._read_missing([session_id])
         summary = self._summaries.get(session_id)
@@ -170,4 +183,4 @@ def _place_after(cursor: Cursor, ordered: list[SessionSummary], order: str) -> i
     if order == "id":
         return bisect_right(ordered, cursor.id, key=lambda summary: summary.id)
     place = -cursor.updated_ns, cursor.id
-    return bisect_right(ordered, place, key=lambda summary: (place_of(summary), summary.id))
+    return bisect_right(ordered, place, key=lambda summary: (newest_first_key(summary), summary.id))

@@ -130,8 +130,7 @@ class LogFile:
         """What an act with a connection gives back; it is done again with another log if this one is damaged."""
         for turn in range(_TRIES):
             try:
-                with self._connected() as connection:
-                    return act(connection)
+                return self._acted(act)
             except (sqlite3.DatabaseError, UnicodeDecodeError, LogDamaged) as error:
                 if isinstance(error, sqlite3.ProgrammingError):
                     raise
@@ -141,19 +140,17 @@ class LogFile:
                     self._discard(error)
         raise AssertionError("the last turn returns or raises")
 
-    @contextmanager
-    def _connected(self) -> Generator[sqlite3.Connection]:
+    def _acted(self, act: Callable[[sqlite3.Connection], T]) -> T:
         if self._database is None or self._database.is_blocked():
-            with self._lock:
+            with self._lock:  # here, not in a generator: Ctrl-C may come before that goes on, and lets go
                 if self._memory is None:
                     self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
                     _create(self._memory)
-                yield self._memory
-            return
+                return act(self._memory)
         connection = self._database.connect(timeout=TIMEOUT, isolation_level=None)
         try:
             _prepare(connection)
-            yield connection
+            return act(connection)
         finally:
             connection.close()
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from statestore.engines.files.identity import status_of
+from statestore.engines.files.identity import Identity, status_of
 from statestore.engines.files.image import SessionImage
-from statestore.engines.files.seen import NO_TIME, SUFFIX, TICK_NS, Entry
+from statestore.engines.files.index import is_settled
+from statestore.engines.files.seen import NO_TIME, SUFFIX, Entry
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.files.states import SessionState, state_of
 from statestore.errors import CorruptSession, InvalidName, StoreUnavailable
@@ -46,12 +47,11 @@ class Looker:
             entry = Entry(session_id, status.st_size, NO_TIME, status.st_ino, is_settled=False, error=str(error))
             return Look(entry, None, is_known=False)
         except (CorruptSession, InvalidName) as error:
-            is_settled = moment - status.st_mtime_ns > TICK_NS
-            seen = (status.st_size, status.st_mtime_ns, status.st_ino)
-            return Look(Entry(session_id, *seen, is_settled, error=str(error)), None)
+            seen = Identity.of(status)
+            return Look(Entry(session_id, *seen, is_settled(seen.mtime_ns, moment), error=str(error)), None)
         if image is None:
             return None
-        return Look(Entry(session_id, *image.identity, moment - image.identity.mtime_ns > TICK_NS), image)
+        return Look(Entry(session_id, *image.identity, is_settled(image.identity.mtime_ns, moment)), image)
 
     def image(self, session_id: str) -> SessionImage | None:
         """A session file that is understood; raises as `SessionFiles.image` does."""

@@ -40,7 +40,7 @@ class Place(NamedTuple):
         return stripe_of(self)
 
 
-def place_of(change: SingleChange) -> Place:
+def place_of_file(change: SingleChange) -> Place:
     """Where the file is that a change is about."""
     if isinstance(change, (ChangeSession, DeleteSession)):
         place = Place(SESSIONS, change.id + SUFFIX)
@@ -77,7 +77,7 @@ class Surveyor:
 
     def find_alone(self, change: SingleChange) -> Found | None:
         """What is there now, of a change whose directory is not open."""
-        place = place_of(change)
+        place = place_of_file(change)
         with self._directory.category(place.category) as directory:
             return None if directory is None else self.find(change, directory, place)
 

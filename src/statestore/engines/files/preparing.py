@@ -16,7 +16,16 @@ from statestore.engines.files.directory import Directory
 from statestore.engines.files.documents import documents_in
 from statestore.engines.files.journal import Journal, SessionChange, Step, fingerprint
 from statestore.engines.files.locks import PREPARING
-from statestore.engines.files.planning import ChangedMeanwhile, Found, Place, Plan, Surveyor, place_of, planned, present
+from statestore.engines.files.planning import (
+    ChangedMeanwhile,
+    Found,
+    Place,
+    Plan,
+    Surveyor,
+    place_of_file,
+    planned,
+    present,
+)
 from statestore.engines.judging import SingleChange, item_of, judge
 
 
@@ -100,7 +109,7 @@ class Preparer:
         judge(batch, lambda change: by_item.get(item_of(change)))
         plans = [planned(change, f) for change, f in zip(changes, found, strict=True)]
         for (change, owner), before, plan in zip(prepared.singles, found, plans, strict=True):
-            place = place_of(change)
+            place = place_of_file(change)
             step, status = self._step(change, place, before, plan)
             prepared.steps.append(step)
             prepared.files.append(PreparedFile(owner, place, before, plan, status))

@@ -54,7 +54,7 @@ class Recovery:
                     continue  # removed with all that was in it, after a crash: there is nothing to put anywhere
                 for step in here:
                     if step.after is not None:
-                        self._directory.temporary.put_in_place(step.temporary, directory, step.name)
+                        self._directory.put_in_place(step.temporary, directory, category, step.name)
                     elif _is_file(status_of(directory, step.name)):
                         self._directory.temporary.take_out(directory, step.name, step.temporary)
                 self._directory.lasting.flush(directory)
@@ -77,7 +77,11 @@ class Recovery:
 
     def _remaining(self, step: Step) -> Step | None:
         """What is still to be done of a step: all of it, nothing, or our change on top of somebody else's."""
-        found = self._read_again(step)
+        try:
+            found = self._read_again(step)
+        except NotAFile as error:
+            log.warning("a batch whose writer died leaves this out: %s", error)
+            return None
         now = fingerprint(found[0] if found else None)
         is_ready = step.after is None or self._directory.temporary.is_there(step.temporary)
         if now == step.before and now != step.after and is_ready:
@@ -93,11 +97,7 @@ class Recovery:
     def _read_again(self, step: Step) -> tuple[Pieces, os.stat_result] | None:
         where = f"{step.category}/{step.name}"
         with self._directory.category(step.category) as directory:
-            try:
-                return None if directory is None else self._directory.read(directory, step.name, where)
-            except NotAFile as error:
-                log.warning("a batch whose writer died leaves this out: %s", error)
-                return Pieces.of(b""), os.stat_result((0,) * 10)
+            return None if directory is None else self._directory.read(directory, step.name, where)
 
     @staticmethod
     def _merged(change: ChangeSession, body: Pieces) -> Pieces | None:

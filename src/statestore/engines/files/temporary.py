@@ -37,9 +37,9 @@ class TemporaryFiles:
 
     def close(self) -> None:
         """Let go of the directory."""
-        if self._directory >= 0:
-            os.close(self._directory)
-        self._directory = -1
+        directory, self._directory = self._directory, -1  # first, as in `Directory.close`
+        if directory >= 0:
+            os.close(directory)
 
     def names(self) -> list[str]:
         """The names of all."""
