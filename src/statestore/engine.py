@@ -37,7 +37,8 @@ class Requires(Struct, frozen=True, gc=False):
     owner: str | None = None
     """Only for sessions: the user it must belong to, if it exists. Outranks all others."""
     created: str | None = None
-    """Only for sessions: the moment it must have been created at, as text; one created anew is another session."""
+    """Only for sessions: the moment it must have been created at, as text, if it exists. One created anew is another
+    session: where it is found, the reason is ``missing``, as if there were none."""
 
 
 NOTHING = Requires()
@@ -385,4 +386,12 @@ class Repairs(Protocol):
 
     async def repair(self) -> list[Problem]:
         """Mend what can be mended; what was wrong, with what was done about it as the advice."""
+        ...
+
+
+class FindsStrays(Protocol):
+    """Keeps sessions where others may put or damage something, so that their owners cannot always be told."""
+
+    async def strays_of(self, user_id: str) -> list[str]:
+        """The places of all that no listing shows, but for what certainly is another user's."""
         ...

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 
+import pytest
 from program import Done, refused, run
 
 GOLDEN = Path(__file__).parent.parent / "data" / "golden"
@@ -24,6 +25,19 @@ def test_a_file_that_is_no_session_is_named_and_the_exit_code_tells(tmp_path: Pa
     assert "statestore: session torn is left out: " in done.stderr
     assert (done.returncode, json.loads(done.stdout)["sessions"]) == (1, 6)
     assert len(json.loads((tmp_path / "all.json").read_text())["sessions"]) == 6
+
+
+@pytest.mark.parametrize("narrowed", ["--user=user-plain", "--project=project-9"])
+def test_a_file_that_is_no_session_may_be_anybodys(tmp_path: Path, narrowed: str) -> None:
+    shutil.copytree(GOLDEN, tmp_path / "state")
+    whole = run(tmp_path, "--store", "file:state", "export", narrowed)
+    assert (whole.returncode, whole.stderr) == (0, "")
+    (tmp_path / "state" / "sessions" / "torn.json").write_text("{")
+    done = run(tmp_path, "--store", "file:state", "export", narrowed)
+    assert "statestore: session torn is left out: " in done.stderr
+    assert (done.returncode, done.stdout) == (1, whole.stdout)
+    (found,) = exported(done)
+    assert run(tmp_path, "--store", "file:state", "export", found).returncode == 0
 
 
 def test_a_damaged_session_does_not_stop_the_export_of_a_user(here: Path) -> None:

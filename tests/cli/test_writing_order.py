@@ -159,6 +159,19 @@ def test_a_user_is_erased_with_what_the_trash_has_and_nobody_else_is(here: Path)
     assert refused(here, 1, "erase", "alice", "--yes") == "statestore: there are no sessions of alice\n"
 
 
+def test_who_erases_is_told_of_files_that_may_be_of_that_user(tmp_path: Path) -> None:
+    for session_id in ("one", "two"):
+        lines_of(tmp_path, "--store", "file:state", "new", session_id, "--user", "alice")
+    torn = tmp_path / "state" / "sessions" / "two.json"
+    torn.write_bytes(torn.read_bytes()[:-9])
+    for erased, options in ((1, ("--yes",)), (0, ("--yes", "--json"))):
+        complaints = refused(tmp_path, 3, "--store", "file:state", "erase", "alice", *options)
+        assert f"statestore: {erased} sessions of 'alice' were erased, and 1 may be left, " in complaints
+        assert "sessions/two.json: look there, mend or remove it by hand, and erase again" in complaints
+    torn.unlink()
+    assert refused(tmp_path, 1, "--store", "file:state", "erase", "alice", "--yes").endswith("no sessions of alice\n")
+
+
 def test_who_erases_is_asked_first(here: Path) -> None:
     before = ids_in(here)
     terminal = Terminal(here, 100, "erase", "alice")

@@ -11,6 +11,7 @@ OPENING = "security/test_secrets.py::test_no_error_of_a_store_that_cannot_be_ope
 SHOWING = "security/test_secrets.py::test_nothing_that_an_engine_shows_of_itself_tells_a_password"
 USING = "security/test_secrets.py::test_a_store_in_use_tells_no_password"
 COMPACTING = "sqlite/test_sqlite_compacting.py::test_nothing_of_an_erased_user_is_left_in_any_file"
+ERASING = "test_erasing.py::test_a_user_is_not_said_to_be_erased_while_there_are_files_that_may_be_theirs"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -36,7 +37,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a prune does not ask whose session it is when it deletes",
-        "store/clearing.py",
+        "store/pruning.py",
         "Requires(version=summary.version, owner=self._owner)",
         "Requires(version=summary.version)",
         f"{ATTACKS}[plain-memory]",
@@ -131,5 +132,19 @@ MUTANTS: tuple[Mutant, ...] = (
         '        if not upkeep.cut_log(connection, PATIENCE_MS):\n            raise _log_in_use(file, "what',
         '        if False:\n            raise _log_in_use(file, "what',
         COMPACTING,
+    ),
+    Mutant(
+        "a user is said to be erased while a file that nobody can read may be theirs",
+        "engines/files/straying.py",
+        "return True  # nobody can tell",
+        "return False",
+        f"{ERASING}[plain-cut]",
+    ),
+    Mutant(
+        "a user is said to be erased while nobody can read whose something in the trash is",
+        "store/in_trash.py",
+        "if name in unread] if unread else []",
+        "if name in unread] if False else []",
+        f"{ERASING}[plain-in the trash]",
     ),
 )

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import cast
+from typing import Final, cast
 
-from statestore.engine import DeleteSession, Engine, Requires, Searches, SessionQuery, Watches
+from statestore.engine import DeleteSession, Engine, FindsStrays, Requires, Searches, SessionQuery, Watches
 from statestore.errors import CorruptData, CursorExpired, SessionConflict
+from statestore.names import TRASH
 from statestore.store.deleting import CHUNK, deletable_chunks, delete_sessions
+from statestore.store.in_trash import names_of_nobody
 from statestore.store.trashing import SessionTrasher
 from statestore.store.writing import MAX_ATTEMPTS
+
+NAMED: Final = 5
+"""How many places of what was left are named."""
 
 
 class Erasure:
@@ -25,7 +30,10 @@ class Erasure:
         self._user_id = user_id
 
     async def make(self) -> int:
-        """Remove everything; how many sessions there were. `SessionConflict` if others never stop making new ones."""
+        """Remove everything; how many sessions there were. `SessionConflict` if others never stop making new ones.
+
+        `CorruptData` if something is left that is the user's, or may be: nobody can read it.
+        """
         erased = 0
         for _ in range(MAX_ATTEMPTS):
             since = await self._now()
@@ -42,6 +50,7 @@ class Erasure:
         if hasattr(self._engine, "update_search_index"):
             await cast("Searches", self._engine).update_search_index()
         await self._check_none_is_left()
+        await self._check_nothing_is_astray(erased)
         return erased
 
     async def _erase_sessions(self) -> tuple[int, int]:
@@ -68,6 +77,21 @@ class Erasure:
                     f"{left} sessions of {self._user_id!r} are damaged, and were left: check() names them, "
                     "delete_session removes each"
                 )
+
+    async def _check_nothing_is_astray(self, erased: int) -> None:
+        """Raise `CorruptData` if there is something of which nobody can tell whose it is, or which no listing shows."""
+        places = [f"{TRASH}/{name}" for name in await names_of_nobody(self._engine)]
+        advice = "look there, mend or remove it by hand"
+        if places:
+            advice += " (all that is in the trash goes when the whole trash is emptied)"
+        if hasattr(self._engine, "strays_of"):
+            places += await cast("FindsStrays", self._engine).strays_of(self._user_id)
+        if places:
+            named = ", ".join(places[:NAMED]) + (", …" if len(places) > NAMED else "")
+            raise CorruptData(
+                f"{erased} sessions of {self._user_id!r} were erased, and {len(places)} may be left, which cannot be "
+                f"read or which no listing shows: {named}: {advice}, and erase again"
+            )
 
     async def _now(self) -> str | None:
         """A cursor, on engines that can be watched."""

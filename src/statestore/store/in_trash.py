@@ -1,4 +1,4 @@
-"""What lies in the trash: a note and a content for each session that was thrown away, read where the engine runs."""
+"""Looking into the trash of a store: which sessions are there, whose they are, and what creates one anew."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from statestore.trash import Trashed, unpacked
 
 FIRST_PAGE: Final = 500
 """How many documents are listed at first: whoever looks for what is over rarely needs more."""
+NOTES: Final = 50
+"""How many notes are read at once, so that nobody else waits for long."""
 
 
 async def names_in_trash(engine: Engine) -> AsyncIterator[str]:
@@ -53,6 +55,17 @@ async def names_of_owner(engine: Engine, owner: str, names: Sequence[str]) -> li
     return [
         name for name in names if owner == (owners[name] if name in owners else await _owner_in_content(engine, name))
     ]
+
+
+async def names_of_nobody(engine: Engine) -> list[str]:
+    """The names of all that is there and cannot be read, so that nobody can tell whose it is."""
+    names = [name async for name in names_in_trash(engine)]
+    unread: set[str] = set()
+    for start in range(0, len(names), NOTES):
+        some = names[start : start + NOTES]
+        told = {note.name for note in await notes_in_trash(engine, some)}
+        unread.update([name for name in some if name not in told and await _owner_in_content(engine, name) is None])
+    return [name async for name in names_in_trash(engine) if name in unread] if unread else []
 
 
 async def taken_from_trash(engine: Engine, note: Trashed) -> tuple[ChangeSession, Version]:

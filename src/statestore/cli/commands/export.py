@@ -68,7 +68,7 @@ def export(
         ids, count = _chosen(store, sessions or [], user, project, since)
         if not count:
             raise CommandFailed(f"there are no such sessions: nothing was exported{_trash_of(source)}", NOT_FOUND)
-        if ids is not None and len(ids) < count:
+        if ids is not None and not sessions and (len(ids) < count or not _counts_damage(store)):
             for session_id, error in unlisted_sessions(store):  # nobody can tell whose they are
                 leave_out(session_id, error)
         unreadable = None if sessions else leave_out
@@ -80,6 +80,11 @@ def export(
             _tell(output, chosen, len(done), size, as_json=as_json)
     if left_out:
         raise typer.Exit(NOT_FOUND)
+
+
+def _counts_damage(store: StateStore) -> bool:
+    """Whether sessions that no listing shows are counted nevertheless: of a file that cannot be read, nothing is."""
+    return not store.url.startswith("file:")
 
 
 def _trash_of(source: StateStore | UserStore) -> str:
