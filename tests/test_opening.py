@@ -10,7 +10,15 @@ import pytest
 
 from faults.handles import handles_in_use
 from soak.grounds import fresh
-from statestore import AsyncStateStore, InvalidValue, StateStore, StoreClosed, StoreNotFound, UserMessage
+from statestore import (
+    AsyncStateStore,
+    InvalidValue,
+    StateStore,
+    StoreClosed,
+    StoreNotFound,
+    StoreUnavailable,
+    UserMessage,
+)
 from statestore.opening import engine_for
 
 ALL = ("memory", "files", "sqlite", "postgres", "valkey", "valkey-cluster")
@@ -33,6 +41,29 @@ def test_a_cooldown_that_makes_no_sense_is_found_before_the_store_is_opened(name
     assert refused.value is not None
     asyncio.run(run())
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "sqlite::memory:?timeout=3",
+        "sqlite://:memory:",
+        "sqlite:///:memory:",
+        "sqlite:////:memory:",
+        "SQLITE:///:memory:",
+        "sqlite:///:memory:?timeout=3",
+        "sqlite:there/:memory:",
+        "file::memory:?cache=shared",
+    ],
+)
+def test_the_database_that_lives_in_memory_is_no_file(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    with pytest.raises(StoreUnavailable, match="memory: is the store that lives in memory"):
+        StateStore.open(target)
+    assert [path.name for path in tmp_path.rglob("*")] == ["there"]
 
 
 async def _entered(opening: Awaitable[AsyncStateStore]) -> AsyncStateStore:

@@ -12,10 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from damages import ROWS, damage_session, url_of
+from faces import Face
 from hooked import CountingEngine
 from statestore import CorruptSession, PruneConfig, SessionNotFound, StateStore, UserMessage, copy_store
-from statestore.engine import Change, ChangeSession, DeleteDocument, Outcome
+from statestore.conformance.changes import created
+from statestore.engine import Change, ChangeSession, DeleteDocument, NewRecord, Outcome
 from statestore.engines.memory import MemoryEngine
+from statestore.host import step
 
 HOUR_NS = 3_600_000_000_000
 KEEP_ALL = PruneConfig(max_sessions=0, ttl_hours=0)
@@ -135,6 +139,38 @@ def test_a_session_that_cannot_be_read_is_not_thrown_away(
         files_store.prune_sessions(PruneConfig(max_sessions=0, ttl_hours=0, max_sessions_per_user=1, trash_hours=1))
     assert path.exists()
     assert trashed_ids(files_store) == []
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_session_whose_layout_is_damaged_can_be_loaded_and_is_not_thrown_away(
+    face: Face, kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = face.open(url := url_of(kind, tmp_path))
+    for session_id in ("bad", "good"):
+        talk(store, session_id)
+        store.update_session_with(session_id, lambda session: session.set_metadata("k", 1))
+    damage_session(kind, url, "layout")
+    session = store.load_session("bad")
+    assert session is not None
+    assert session.user_messages[0].content == "hello bad"
+    assert [(problem.where, "layout" in problem.what) for problem in store.check()] == [("session bad", True)]
+    with pytest.raises(CorruptSession, match="bad"):
+        store.delete_session("bad", trash_hours=1)
+    with caplog.at_level(logging.WARNING):
+        store.prune_sessions(PruneConfig(max_sessions=0, ttl_hours=0, max_sessions_per_user=1, trash_hours=1))
+    assert "session bad cannot be put into the trash, and stays" in caplog.text
+    assert trashed_ids(store) == []
+    assert store.session_exists("bad")
+    assert store.delete_session("bad")
+
+
+def test_a_session_that_could_not_be_restored_is_not_thrown_away(face: Face) -> None:
+    engine = MemoryEngine()
+    store = face.open(engine)
+    step(engine.commit([created("s", NewRecord("user", b'{"content":"hello","timestamp":"then"}', 0))]))
+    with pytest.raises(CorruptSession, match="'then'"):
+        store.delete_session("s", trash_hours=1)
+    assert store.session_exists("s")
 
 
 def test_a_damaged_note_hides_nothing_else(

@@ -146,6 +146,12 @@ def members(text: bytes) -> dict[str, bytes]:
     return {key: bytes(raw) for key, raw in _members.decode(text).items()}
 
 
+def check_object(text: bytes) -> None:
+    """Raise `msgspec.DecodeError` or `ValueError` for what is not a JSON object, or holds what is not UTF-8."""
+    text.decode()
+    members(text)
+
+
 def joined_members(pairs: Mapping[str, bytes]) -> bytes:
     """A JSON object of these members, compact if they are."""
     return b"{" + b",".join(_encode(key) + b":" + value for key, value in pairs.items()) + b"}"

@@ -80,9 +80,9 @@ def _parsed(target: str | os.PathLike[str]) -> tuple[str, str]:
 
 
 def _check_is_meant(path: str) -> None:
-    """Refuse to make a directory named ``~`` or ``:memory:``: who writes that means something else."""
-    if path == ":memory:":
-        raise StoreUnavailable(f"{path} is a word of SQLite's: memory: is the store that lives in memory")
+    """Refuse to make a file or directory named ``~`` or ``:memory:``: who writes that means something else."""
+    if os.path.basename(path.partition("?")[0]) == ":memory:":
+        raise StoreUnavailable(":memory: is a word of SQLite's: memory: is the store that lives in memory")
     if path == "~" or path.startswith(f"~{os.sep}"):
         raise StoreUnavailable(
             f"{path}: ~ stands for the home directory in a shell only: give os.path.expanduser({path!r}), "

@@ -82,6 +82,7 @@ def test_a_named_session_is_exported_whatever_else_is_damaged(torn: StateStore) 
         "INSERT INTO extras VALUES (1, '[', NULL)",
         "INSERT INTO extras VALUES (1, '[]', NULL)",
         "INSERT INTO extras VALUES (1, '{}', x'7b')",
+        "INSERT INTO extras VALUES (1, '{}', x'7b2261223a22ff227d')",
         "UPDATE sessions SET updated = 'then' WHERE id = 'long'",
         "UPDATE sessions SET created = 'then' WHERE id = 'long'",
     ],

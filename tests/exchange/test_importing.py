@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from exchanging import GOLDEN, VARIETY, exported, imported, sessions_of, store_with
 
+from damages import DAMAGES, damage_session, url_of
 from statestore import InvalidValue, StateStore, StoreUnavailable
 from statestore.conformance.changes import created, user
 from statestore.exchange import Imported, NotAnExport, check_beginning, import_path, import_sessions, parsing
@@ -48,6 +49,32 @@ def test_another_session_of_that_id_is_left_alone_and_named_and_the_others_are_i
     assert "another one with this id is there" in fates["session gap"].reason
     assert [item.fate for item in fates.values()].count("imported") == len(VARIETY) - 1
     assert sessions_of(target)["gap"] == before
+
+
+@pytest.mark.parametrize(("kind", "damage"), DAMAGES)
+def test_a_session_that_is_damaged_is_left_alone_and_named_and_the_others_are_imported(
+    tmp_path: Path, kind: str, damage: str
+) -> None:
+    sessions = [created(name, user("hello"), metadata={"k": b"1"}) for name in ("a", "bad", "c")]
+    text = exported(store_with(*sessions))
+    with StateStore.open(url := url_of(kind, tmp_path)) as target:
+        imported(target, text)
+        damage_session(kind, url, damage)
+        target.delete_session("c")
+        before, bad, after = imported(target, text)
+        assert (before.fate, bad.fate, after.fate) == ("skipped", "refused", "imported")
+        assert bad.reason.startswith("one with this id is there, and cannot be read: ")
+
+
+def test_a_document_that_is_damaged_is_left_alone_and_named_and_the_others_are_imported(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path / "source") as source, StateStore.open(tmp_path / "target") as target:
+        for name in ("a", "bad", "c"):
+            source.save_markdown("notes", name, name)
+        (tmp_path / "target" / "notes" / "bad.md").mkdir(parents=True)
+        before, bad, after = import_path(target, tmp_path / "source")
+        assert (before.fate, bad.fate, after.fate) == ("imported", "refused", "imported")
+        assert bad.where == "document notes/bad.md"
+        assert bad.reason.startswith("one is there, and cannot be read: ")
 
 
 @pytest.mark.parametrize(

@@ -238,6 +238,26 @@ def test_a_check_reads_the_records_of_many_small_sessions_together(
     assert noted.count("check_records") == 5, "before the large one, and it alone, and those after it"
 
 
+@pytest.mark.parametrize("layout", ["", "{", "[]", r'{"a":"\377"}'])
+def test_a_check_tells_of_a_layout_that_is_none(url: str, store: StateStore, layout: str) -> None:
+    for name in "ab":
+        store.get_or_create_session("alice", name)
+    run_in(url, f"UPDATE sessions SET layout = '{layout}' WHERE id = 'b'")
+    (problem,) = store.check()
+    assert problem.where == "session b"
+    assert "its layout is not a JSON object" in problem.what
+
+
+def test_a_check_tells_of_metadata_that_are_not_utf8(url: str, store: StateStore) -> None:
+    for name in "ab":
+        store.get_or_create_session("alice", name)
+        store.update_session_with(name, lambda session: session.set_metadata("k", "v"))
+    run_in(url, r"""UPDATE metadata SET member = '"k":"\377"' WHERE id = 'b'""")
+    (problem,) = store.check()
+    assert problem.where == "session b"
+    assert "its metadata are not a JSON object" in problem.what
+
+
 @pytest.mark.usefixtures("store")
 def test_several_sessions_are_read_without_looking_at_all_records(url: str) -> None:
     records = "SELECT 's' || n, k, 0, '{}' FROM generate_series(1, 30000) AS n, generate_series(1, 8) AS k"

@@ -307,6 +307,7 @@ def test_reading_a_session_whose_rows_make_no_sense_is_an_error_that_names_it(da
         "a kind that is another's": "UPDATE records SET kind = 2",
         "metadata that is no JSON": "UPDATE extras SET metadata = 'nonsense'",
         "metadata that is no object": "UPDATE extras SET metadata = '[1]'",
+        "metadata that is too deep": f"""UPDATE extras SET metadata = '{{"a":{"[" * 5000}{"]" * 5000}}}'""",
         "a moment that is none": "UPDATE sessions SET updated = 'yesterday' WHERE id = 'bad'",
         "a moment of creation that is none": "UPDATE sessions SET created = '' WHERE id = 'bad'",
         "a layout that is none": "UPDATE extras SET layout = x'00'",
@@ -370,6 +371,9 @@ WRECKS = {
     "a key of no record": f"INSERT INTO keys VALUES ({FIRST}, 'lost', 77)",
     "metadata that is no JSON": f"UPDATE extras SET metadata = '{{' WHERE number = {FIRST}",
     "metadata that is no object": f"UPDATE extras SET metadata = '[]' WHERE number = {FIRST}",
+    "a layout that is no JSON": f"UPDATE extras SET layout = x'7b' WHERE number = {FIRST}",
+    "a layout that is not UTF-8": f"UPDATE extras SET layout = x'7b2261223a22ff227d' WHERE number = {FIRST}",
+    "a layout that is no object": f"UPDATE extras SET layout = CAST('[]' AS BLOB) WHERE number = {FIRST}",
     "a moment that is none": "UPDATE sessions SET updated = 'soon' WHERE id = 'first'",
     "a version that is none": "UPDATE sessions SET version = '' WHERE id = 'first'",
 }

@@ -136,6 +136,8 @@ SESSION_DAMAGES: dict[str, tuple[Damage, str]] = {
     "updated": (lambda client, key: client.hset(f"{key}:h", "updated", "yesterday"), "not an RFC 3339"),
     "user": (lambda client, key: client.hdel(f"{key}:h", "user"), "lacks user"),
     "metadata": (lambda client, key: client.hset(f"{key}:m", "no JSON", "1:1"), "not a JSON object"),
+    "metadata's text": (lambda client, key: client.hset(f"{key}:m", '"k"', b'1:"\xff"'), "not a JSON object"),
+    "layout": (lambda client, key: client.hset(f"{key}:h", "layout", "{"), "its layout is not a JSON object"),
     "key": (lambda client, key: client.zadd(f"{key}:k", {"other": 77}), "record 77"),
     "header": (lambda client, key: client.delete(f"{key}:h"), "no header"),
     "type": (lambda client, key: client.delete(f"{key}:r") and client.set(f"{key}:r", "x"), "cannot be read"),

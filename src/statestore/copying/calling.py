@@ -38,13 +38,14 @@ def copy_store(
     brought up to date, and the rest is copied. `CopyRefused` if the target holds anything else, before anything is
     written; ``into_existing=True`` tolerates what only the target has. At the end everything is read from both stores:
     `CopyIncomplete` names what is not the same, because somebody wrote to it meanwhile, what the source could not give,
-    and what the target cannot hold. ``progress`` is called with a `CopyProgress` now and then. `InvalidValue` if the
-    target is the source, or would lie among its files.
+    what is damaged in the target, and what the target cannot hold. ``progress`` is called with a `CopyProgress` now and
+    then. `InvalidValue` if the target is the source, or would lie among its files.
 
     ``mirror=True`` makes the target the same as the source, whatever it holds: what only the target has is removed, and
-    what it has otherwise is replaced, for good. What the source has but cannot give stays in the target as it is.
-    `CopyRefused` if the source has nothing of what the target holds, since one of them may not be what was meant, if
-    the target holds files that no store has made, and if somebody writes to what is removed or replaced.
+    what it has otherwise is replaced, for good. What the source has but cannot give stays in the target as it is, and
+    so does what both have and is damaged there. `CopyRefused` if the source has nothing of what the target holds, since
+    one of them may not be what was meant, if the target holds files that no store has made, and if somebody writes to
+    what is removed or replaced.
     """
     _check_makes_sense(into_existing=into_existing, mirror=mirror)
     for store in (source, target):
@@ -139,6 +140,7 @@ async def _copied(
     _check_is_another(source, target)
     # Loaded when somebody copies: few who import the package do.
     from statestore.copying.ahead import ReadAhead  # noqa: PLC0415
+    from statestore.copying.damage import Damage  # noqa: PLC0415
     from statestore.copying.packing import Packer  # noqa: PLC0415
     from statestore.copying.surveying import Survey, check_may_be_mirrored  # noqa: PLC0415
     from statestore.copying.transferring import Transfer  # noqa: PLC0415
@@ -146,28 +148,28 @@ async def _copied(
 
     teller = Teller(progress)
     ours, theirs = ReadAhead(source), ReadAhead(target)
-    packer = Packer(target, teller.tell)
+    damage = Damage(source, target)
+    packer = Packer(target, teller.tell, damage.in_target)
     if mirror:
         await check_may_be_mirrored(source, target)
-    survey = Survey(ours, theirs, teller, remover=packer if mirror else None)
+    survey = Survey(ours, theirs, teller, damage, remover=packer if mirror else None)
     await survey.run()
     if not mirror:
         survey.check_fits(into_existing=into_existing)
-    transfer = Transfer(ours, theirs, teller, survey, packer, mirror=mirror)
+    transfer = Transfer(ours, theirs, teller, survey, packer, damage, mirror=mirror)
     await transfer.run()
-    verification = Verification(
-        ours, theirs, teller, unreadable=transfer.unreadable, unfit=packer.unfit, into_existing=into_existing
-    )
+    verification = Verification(ours, theirs, teller, damage=damage, unfit=packer.unfit, into_existing=into_existing)
     return await verification.run(skipped=transfer.skipped, replaced=transfer.replaced, removed=survey.removed)
 
 
 async def _compared(source: Engine, target: Engine, teller: Teller) -> Misfits:
     _check_is_another(source, target)
     from statestore.copying.ahead import ReadAhead  # noqa: PLC0415
+    from statestore.copying.damage import Damage  # noqa: PLC0415
     from statestore.copying.surveying import Survey, check_may_be_mirrored  # noqa: PLC0415
 
     await check_may_be_mirrored(source, target)
-    survey = Survey(ReadAhead(source), ReadAhead(target), teller)
+    survey = Survey(ReadAhead(source), ReadAhead(target), teller, Damage(source, target))
     await survey.run()
     replaced, removed = survey.differing, survey.surplus
     return Misfits(target.url, len(replaced), len(removed), (*replaced.found, *removed.found))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from statestore.engine import (
     PutDocument,
     Requires,
 )
-from statestore.errors import InvalidName, InvalidValue, NotSupported
+from statestore.errors import CorruptData, InvalidName, InvalidValue, NotSupported
 from statestore.store.singly import commit_each
 from statestore.stored import Version
 
@@ -32,12 +32,17 @@ class Unfit(Exception):
     """An item that the target cannot hold; the message says why."""
 
 
+class Damaged(Exception):
+    """An item that cannot be written to, since what the target has of it is damaged; the message says how."""
+
+
 class Packer:
     """Gathers changes to items, each of which is named once, and commits them before they become too many."""
 
-    def __init__(self, target: Engine, on_commit: Callable[[], None]) -> None:
+    def __init__(self, target: Engine, on_commit: Callable[[], None], damaged: Differences) -> None:
         self._target = target
         self._on_commit = on_commit
+        self._damaged = damaged
         self.unfit = Differences()
         """What the target cannot hold; it keeps no others out."""
         self._spans = target.atomic_scope == "store"
@@ -71,6 +76,12 @@ class Packer:
         assert outcome.version is not None
         return outcome.version
 
+    @contextmanager
+    def noting(self, where: str) -> Generator[None]:
+        """While an item is written: note it if the target cannot hold it, or cannot read what it has, and go on."""
+        with self.unfit.noting(where, Unfit), self._damaged.noting(where, Damaged):
+            yield
+
     async def _commit_singly(self, changes: Sequence[Change]) -> None:
         """Write changes that cannot share a batch. There are several only if the target takes them in one call."""
         if len(changes) == 1:
@@ -78,38 +89,52 @@ class Packer:
             return
         for change, result in zip(changes, await commit_each(self._target, changes), strict=True):
             if isinstance(result, Exception):
-                with self.unfit.noting(_place(change), Unfit), self._explaining([change]):
-                    raise result
+                with self.noting(_place(change)):
+                    async with self._explaining([change]):
+                        raise result
 
     async def _commit_together(self, changes: Sequence[Change]) -> None:
-        """Write changes in one batch, or one by one if there is one among them that the target cannot hold."""
+        """Write changes in one batch, or one by one if there is one among them that cannot be written."""
+        if len(changes) == 1:
+            with self.noting(_place(changes[0])):
+                await self._commit(changes)
+            return
         try:
             await self._commit(changes)
-        except Unfit as error:
-            if len(changes) == 1:
-                self.unfit.add(_place(changes[0]), error)
-                return
+        except (Unfit, Damaged):
             for change in changes:
                 await self._commit_together([change])
 
     async def _commit(self, changes: Sequence[Change]) -> list[Outcome]:
-        with self._explaining(changes):
+        async with self._explaining(changes):
             return await self._target.commit(changes)
 
-    @contextmanager
-    def _explaining(self, changes: Sequence[Change]) -> Generator[None]:
+    @asynccontextmanager
+    async def _explaining(self, changes: Sequence[Change]) -> AsyncGenerator[None]:
         """While changes are made: what a copy says if they cannot be."""
         try:
             yield
         except PreconditionFailed as failed:
+            for failure in failed.failures:
+                await self._check_is_sound(changes[failure.index])
             found = [Difference(_place(changes[failure.index]), failure.reason) for failure in failed.failures]
             raise CopyRefused(
                 f"somebody else writes to {self._target.url}: {', '.join(each.where for each in found)} changed there "
                 "while it was being copied; let nobody write there, and run the copy again",
                 found,
             ) from failed
+        except CorruptData as error:
+            raise Damaged(str(error)) from error
         except (InvalidName, InvalidValue, NotSupported) as error:
             raise Unfit(str(error)) from error
+
+    async def _check_is_sound(self, change: Change) -> None:
+        """Raise `Damaged` for a session that the target had all along, though its listings do not show it."""
+        if isinstance(change, ChangeSession):
+            try:
+                await self._target.read_session(change.id, last=0)
+            except CorruptData as error:
+                raise Damaged(str(error)) from error
 
 
 def _place(change: Change) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from statestore.copying.ahead import ReadAhead, documents_ahead, sessions_ahead
+from statestore.copying.damage import Damage
 from statestore.copying.packing import Packer
 from statestore.copying.standing import standing_of
 from statestore.copying.telling import CopyRefused, Differences, Teller
@@ -15,6 +17,8 @@ from statestore.errors import CorruptData, InvalidName
 from statestore.store.reading import understanding
 from statestore.stored import DocumentInfo, SessionSummary
 
+_SURPLUS: Final = "only the target has it"
+
 
 class Survey:
     """Looks at the items of the target.
@@ -22,10 +26,13 @@ class Survey:
     Given a ``remover``, it is there to take away what only the target has, and need not compare what the source lists.
     """
 
-    def __init__(self, source: ReadAhead, target: ReadAhead, teller: Teller, remover: Packer | None = None) -> None:
+    def __init__(
+        self, source: ReadAhead, target: ReadAhead, teller: Teller, damage: Damage, remover: Packer | None = None
+    ) -> None:
         self._source = source
         self._target = target
         self._teller = teller
+        self._damage = damage
         self._remover = remover
         self.is_fresh = True
         """Whether the target holds nothing at all."""
@@ -35,8 +42,6 @@ class Survey:
         """What only the target had."""
         self.differing = Differences()
         """What both have, and what cannot become what the source has."""
-        self.unsure: dict[str, CorruptData] = {}
-        """What could not be compared, by its place: it is left as it is."""
 
     async def run(self) -> None:
         """Look at everything."""
@@ -75,39 +80,38 @@ class Survey:
 
     async def _look_at_session(self, summary: SessionSummary) -> None:
         where = f"session {summary.id}"
-        try:
+        async with self._damage.noting_session(summary):
             ours = await self._source.read_session(summary.id, last=0)
-            theirs = await self._target.read_session(summary.id, last=0) if ours is not None else None
-            if ours is not None and theirs is not None:
-                with understanding(summary.id):
-                    found = await standing_of(self._source, self._target, ours, theirs, Pace.for_session(summary))
-                if found.difference is not None:
-                    self.differing.add(where, found.difference)
-        except CorruptData as error:
-            self.unsure[where] = error
-            return
-        if ours is None:
-            await self._note_surplus(where, DeleteSession(summary.id, Requires(version=summary.version)))
+            if ours is None:
+                await self._note_surplus(where, DeleteSession(summary.id, Requires(version=summary.version)))
+                return
+            theirs = await self._target.read_session(summary.id, last=0)
+            if theirs is None:
+                return  # gone meanwhile
+            with understanding(summary.id):
+                found = await standing_of(self._source, self._target, ours, theirs, Pace.for_session(summary))
+            if found.difference is not None:
+                self.differing.add(where, found.difference)
 
     async def _look_at_document(self, info: DocumentInfo) -> None:
         where = document_place(info)
         place = (info.category, info.name, info.kind)
-        try:
+        async with self._damage.noting_document(info):
             ours = await self._source.get_document(*place)
-        except CorruptData as error:
-            self.unsure[where] = error
-            return
-        theirs = await self._target.get_document(*place)
-        if theirs is None:
-            return  # gone meanwhile
-        if ours is None:
-            await self._note_surplus(where, DeleteDocument(*place, Requires(version=theirs.version)))
-        elif theirs.body != ours.body:
-            self.differing.add(where, "its contents are not the same")
+            if ours is None and self._remover is None:
+                self.surplus.add(where, _SURPLUS)  # damaged or not
+                return
+            theirs = await self._target.get_document(*place)
+            if theirs is None:
+                return  # gone meanwhile
+            if ours is None:
+                await self._note_surplus(where, DeleteDocument(*place, Requires(version=theirs.version)))
+            elif theirs.body != ours.body:
+                self.differing.add(where, "its contents are not the same")
 
     async def _note_surplus(self, where: str, removal: Change) -> None:
         if self._remover is None:
-            self.surplus.add(where, "only the target has it")
+            self.surplus.add(where, _SURPLUS)
         else:
             self.removed.add(where, "only the target had it")
             await self._remover.add(removal, 0)

@@ -6,15 +6,13 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from statestore.errors import CorruptData, InvalidName, StateStoreError
+from statestore.errors import StateStoreError
 from statestore.stored import Problem
 
 Phase = Literal["comparing", "copying", "verifying"]
 SHOWN: Final = 10
 """How many items a message names; an error has all of them, up to `KEPT`."""
 KEPT: Final = 1000
-UNREADABLE: Final = (CorruptData, InvalidName)
-"""The errors of what cannot be read, or has no name that could be given."""
 
 
 class CopyProgress(Struct, frozen=True):

@@ -5,15 +5,13 @@ A mirror also gets what the target has otherwise: a document is overwritten, a s
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-
 from statestore.copying.ahead import ReadAhead, documents_ahead, sessions_ahead
 from statestore.copying.changes import catching_up, continuation, prop, unprop, whole_rest
-from statestore.copying.packing import Packer, Unfit
+from statestore.copying.damage import Damage, read_through
+from statestore.copying.packing import Packer
 from statestore.copying.standing import headers_are_equal, standing_of
 from statestore.copying.surveying import Survey
-from statestore.copying.telling import UNREADABLE, Differences, Teller
+from statestore.copying.telling import Differences, Teller
 from statestore.copying.walking import check_place, document_pages, document_place, session_pages, sessions_between
 from statestore.copying.windows import Pace, has_records, windows
 from statestore.engine import ChangeSession, DeleteSession, PutDocument, Requires, SessionQuery
@@ -27,61 +25,56 @@ class Transfer:
     """Goes through the source, and writes to the target."""
 
     def __init__(
-        self, source: ReadAhead, target: ReadAhead, teller: Teller, survey: Survey, packer: Packer, *, mirror: bool
+        self,
+        source: ReadAhead,
+        target: ReadAhead,
+        teller: Teller,
+        survey: Survey,
+        packer: Packer,
+        damage: Damage,
+        *,
+        mirror: bool,
     ) -> None:
         self._source = source
         self._target = target
         self._teller = teller
         self._survey = survey
         self._packer = packer
+        self._damage = damage
         self._mirror = mirror
         self.skipped = 0
         """How many items the target had already."""
         self.replaced = Differences()
         """What the target had otherwise."""
-        self.unreadable = Differences()
-        """What the source cannot give."""
 
     async def run(self) -> None:
         """Copy everything that can be read and held."""
         source, target = self._source.engine, self._target.engine
         self._teller.begin("copying", await source.count_sessions(SessionQuery()))
-        for where, error in self._survey.unsure.items():
-            self.unreadable.add(where, error)
         after: str | None = None
         async for page in session_pages(source):
             theirs = [] if self._survey.is_fresh else await sessions_between(target, after, page[-1].id)
             there = {summary.id for summary in theirs}
             after = page[-1].id
             async for summary in sessions_ahead(page, (self._source, page), (self._target, theirs)):
-                where = f"session {summary.id}"
-                if where not in self._survey.unsure:
-                    with self._noting(where):
-                        await self._copy_session(summary, is_there=summary.id in there)
+                await self._copy_session(summary, is_there=summary.id in there)
                 self._teller.sessions += 1
         stores = (self._source,) if self._survey.is_fresh else (self._source, self._target)
         async for infos in document_pages(source):
             async for info in documents_ahead(infos, *stores):
-                where = document_place(info)
-                if where not in self._survey.unsure:
-                    with self._noting(where):
-                        await self._copy_document(info)
+                await self._copy_document(info)
                 self._teller.documents += 1
         await self._packer.flush()
         self._teller.tell()
 
-    @contextmanager
-    def _noting(self, where: str) -> Generator[None]:
-        """Note what cannot be read or held, and go on."""
-        with self.unreadable.noting(where, *UNREADABLE), self._packer.unfit.noting(where, Unfit):
-            yield
-
     async def _copy_session(self, summary: SessionSummary, *, is_there: bool) -> None:
-        check_session_id(summary.id)
-        if is_there:
-            await self._continue_session(summary)
-        else:
-            await self._create_session(summary)
+        where = f"session {summary.id}"
+        if where in self._damage:
+            return
+        async with self._damage.noting_session(summary):
+            check_session_id(summary.id)
+            with self._packer.noting(where):
+                await (self._continue_session(summary) if is_there else self._create_session(summary))
 
     async def _create_session(self, summary: SessionSummary) -> None:
         if Pace.for_session(summary).width is None:
@@ -148,9 +141,7 @@ class Transfer:
 
     async def _replace_session(self, summary: SessionSummary, version: Version, difference: str) -> None:
         """Create a session anew in the place of another one, which goes only when all of the source's can be read."""
-        async for window in windows(self._source, summary.id, Pace.for_session(summary)):
-            with understanding(summary.id):
-                creation(window.stored, is_whole=False)
+        await read_through(self._source, summary)
         await self._packer.add(DeleteSession(summary.id, Requires(version=version)), 0)
         await self._packer.flush()  # since a batch names an item once
         self.replaced.add(f"session {summary.id}", difference)
@@ -183,6 +174,12 @@ class Transfer:
         return size
 
     async def _copy_document(self, info: DocumentInfo) -> None:
+        if document_place(info) in self._damage:
+            return
+        async with self._damage.noting_document(info):
+            await self._transfer_document(info)
+
+    async def _transfer_document(self, info: DocumentInfo) -> None:
         check_place(info)
         place = (info.category, info.name, info.kind)
         theirs = None if self._survey.is_fresh else await self._target.get_document(*place)

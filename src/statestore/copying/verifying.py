@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from statestore.copying.ahead import ReadAhead, documents_ahead, sessions_ahead
+from statestore.copying.damage import Damage
 from statestore.copying.tallying import Tally
-from statestore.copying.telling import UNREADABLE, CopyIncomplete, CopyReport, Differences, Teller
+from statestore.copying.telling import CopyIncomplete, CopyReport, Differences, Teller
 from statestore.copying.walking import check_place, document_pages, document_place, session_in_question, session_pages
 from statestore.engine import SessionQuery
 from statestore.errors import CorruptData, InvalidName
@@ -24,7 +25,7 @@ class Verification:
         target: ReadAhead,
         teller: Teller,
         *,
-        unreadable: Differences,
+        damage: Damage,
         unfit: Differences,
         into_existing: bool,
     ) -> None:
@@ -32,7 +33,7 @@ class Verification:
         self._target = target
         self._teller = teller
         self._into_existing = into_existing
-        self._unreadable = unreadable
+        self._damage = damage
         self._unfit = unfit
         self._differing = Differences()
         self._tally = Tally()
@@ -51,7 +52,7 @@ class Verification:
             self._tell()
         problems = await source.check()
         await self._note_what_no_listing_shows(problems)
-        if not self._into_existing and not self._unreadable and not self._unfit:
+        if not self._into_existing and not self._damage and not self._unfit:
             await self._compare_counts()
         tally = self._tally
         report = CopyReport(
@@ -73,9 +74,9 @@ class Verification:
 
     async def _verify_session(self, summary: SessionSummary) -> None:
         where = f"session {summary.id}"
-        if where in self._unfit or where in self._unreadable:
+        if where in self._unfit or where in self._damage:
             return
-        with self._unreadable.noting(where, *UNREADABLE):
+        async with self._damage.noting_session(summary):
             check_session_id(summary.id)
             with understanding(summary.id):
                 difference = await self._tally.add_session(self._source, self._target, summary)
@@ -84,9 +85,9 @@ class Verification:
 
     async def _verify_document(self, info: DocumentInfo) -> None:
         where = document_place(info)
-        if where in self._unfit or where in self._unreadable:
+        if where in self._unfit or where in self._damage:
             return
-        with self._unreadable.noting(where, *UNREADABLE):
+        async with self._damage.noting_document(info):
             check_place(info)
             place = (info.category, info.name, info.kind)
             difference = self._tally.add_document(
@@ -124,9 +125,9 @@ class Verification:
                 check_session_id(session_id)
                 await self._source.engine.read_session(session_id, last=0)
             except CorruptData as error:
-                self._unreadable.add(f"session {session_id}", error)
+                self._damage.in_source.add(f"session {session_id}", error)
             except InvalidName as error:
-                self._unreadable.add(problem.where, error)
+                self._damage.in_source.add(problem.where, error)
 
     def _raise_if_incomplete(self, report: CopyReport, replaced: Differences) -> None:
         texts: list[str] = []
@@ -135,10 +136,16 @@ class Verification:
                 f"these are not the same in {report.source} and {report.target}, so they were written to while they "
                 f"were being copied: {self._differing.shown()}. Let nobody write there, and run the copy again"
             )
-        if self._unreadable:
+        damage = self._damage
+        if damage.in_source:
             texts.append(
-                f"these cannot be read from {report.source}, and were not copied: {self._unreadable.shown()}. "
+                f"these cannot be read from {report.source}, and were not copied: {damage.in_source.shown()}. "
                 "Everything else was copied. Mend or delete them in the source, and run the copy again"
+            )
+        if damage.in_target:
+            texts.append(
+                f"these are damaged in {report.target}, and were left there as they are: {damage.in_target.shown()}. "
+                "Everything else was copied. Mend or delete them in the target, and run the copy again"
             )
         if self._unfit:
             texts.append(
@@ -149,5 +156,5 @@ class Verification:
         if lost := [each.where for each in self._unfit.found if each.where in replaced]:
             texts.append(f"what {report.target} had in the place of these was removed: {', '.join(lost)}")
         if texts:
-            differences = [*self._differing.found, *self._unreadable.found, *self._unfit.found]
-            raise CopyIncomplete("; ".join(texts), report, differences)
+            kinds = (self._differing, damage.in_source, damage.in_target, self._unfit)
+            raise CopyIncomplete("; ".join(texts), report, [each for kind in kinds for each in kind.found])

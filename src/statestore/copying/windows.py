@@ -22,11 +22,11 @@ class ReadsSessions(Protocol):
 
 
 class Window(NamedTuple):
-    """A part of a session: its records numbered above ``after`` and below ``before``; without bounds, all."""
+    """A part of a session: the records that follow those of the part before it, up to a number."""
 
     stored: StoredSession
-    after: int | None = None
     before: int | None = None
+    """All records of the part are numbered below it; ``None`` if all the rest was read at once."""
 
 
 class Pace(NamedTuple):
@@ -48,14 +48,14 @@ async def windows(engine: ReadsSessions, session_id: str, pace: Pace, *, after: 
     if pace.width is None:
         stored = await engine.read_session(session_id, after=after or None)
         if stored is not None:
-            yield Window(stored, after or None)
+            yield Window(stored)
         return
     while True:
         before = after + pace.width + 1
         stored = await engine.read_session(session_id, after=after, before=before)
         if stored is None:
             return
-        yield Window(stored, after, before)
+        yield Window(stored, before)
         after = before - 1
         if after < stored.next_seq - 1 and not has_records(stored):
             after = await _end_of_gap(engine, session_id, after, pace.width, stored.next_seq)

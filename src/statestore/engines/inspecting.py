@@ -11,7 +11,7 @@ from msgspec import Struct
 from statestore.engines.columns import age_of, kind_of_column
 from statestore.engines.versions import is_given_out
 from statestore.errors import InvalidName, InvalidValue
-from statestore.jsontext import members
+from statestore.jsontext import check_object
 from statestore.names import check_name, check_session_id, check_stored_category
 from statestore.records import decode_body
 from statestore.stored import Problem
@@ -44,9 +44,18 @@ def faults_of_moments(created: str, updated: str, *, is_listed_right: Callable[[
 def faults_of_metadata(metadata: bytes) -> Iterator[str]:
     """What is wrong with a session's metadata."""
     try:
-        members(metadata)
+        check_object(metadata)
     except _UNREADABLE as error:
         yield f"its metadata are not a JSON object: {error}"
+
+
+def faults_of_layout(layout: bytes | None) -> Iterator[str]:
+    """What is wrong with a session's layout, if it has one."""
+    try:
+        if layout is not None:
+            check_object(layout)
+    except _UNREADABLE as error:
+        yield f"its layout is not a JSON object: {error}"
 
 
 def faults_of_record(kind: str, body: bytes) -> Iterator[str]:
@@ -105,6 +114,7 @@ class Row(Struct):
     counts: list[int]
     size: int
     metadata: bytes
+    layout: bytes | None
 
 
 def faults_of_row(row: Row, found: Counted) -> Iterator[str]:
@@ -121,6 +131,7 @@ def faults_of_row(row: Row, found: Counted) -> Iterator[str]:
     yield from faults_of_id(row.session_id)
     yield from faults_of_moments(row.created, row.updated, is_listed_right=lambda moment: age_of(moment) == row.age)
     yield from faults_of_metadata(row.metadata)
+    yield from faults_of_layout(row.layout)
 
 
 def faults_of_column(column: int, body: bytes) -> Iterator[str]:

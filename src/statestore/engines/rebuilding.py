@@ -23,5 +23,5 @@ def check_texts(session_id: str, created: str, updated: str, metadata: bytes) ->
             members(metadata)
     except InvalidValue as error:
         raise CorruptSession(f"session {session_id}: {error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CorruptSession(f"session {session_id}: its metadata are not a JSON object: {error}") from error

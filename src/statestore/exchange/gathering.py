@@ -12,7 +12,7 @@ from msgspec import Struct
 from statestore.copying.windows import WINDOW_BYTES, WINDOW_RECORDS, Pace, has_records, windows
 from statestore.errors import CorruptData, InvalidName, SessionConflict, SessionNotFound
 from statestore.exchange.sources import Source
-from statestore.jsontext import members
+from statestore.jsontext import check_object, members
 from statestore.labels import labels_in, opening_of, title_of
 from statestore.names import check_session_id
 from statestore.records import latest_moment
@@ -145,7 +145,7 @@ def _check_header(stored: StoredSession) -> None:
         nanoseconds(stored.fields.updated)
         members(stored.metadata)
         if stored.layout is not None:
-            members(stored.layout)
+            check_object(stored.layout)
 
 
 def _understood(stored: StoredSession) -> list[StoredRecord]:

@@ -40,14 +40,16 @@ async def land_session(
     where = f"session {stored.id}"
     count = sum(map(len, stored.records.numbering.columns))
     while True:
-        there = await _read(engine, stored.id)
-        if isinstance(there, CorruptData):
-            return Imported(where, "refused", f"one with this id is there, and cannot be read: {there}")
-        if there is not None:
-            difference = difference_between(stored, there)
-            if difference is None:
-                return Imported(where, "skipped", records=count)
+        try:
+            there = await engine.read_session(stored.id)
+            with understanding(stored.id):
+                difference = None if there is None else _difference_between(stored, there)
+        except CorruptData as error:
+            return Imported(where, "refused", f"one with this id is there, and cannot be read: {error}")
+        if difference is not None:
             return Imported(where, "refused", f"another one with this id is there: {difference}")
+        if there is not None:
+            return Imported(where, "skipped", records=count)
         reason = None if objection is None else objection(stored)
         if reason is not None:
             return Imported(where, "refused", reason)
@@ -65,7 +67,10 @@ async def land_document(engine: Engine, document: Document) -> Imported:
     place = (document.category, document.name, document.kind)
     where = f"document {document.category}/{document.name}.{document.kind}"
     while True:
-        there = await engine.get_document(*place)
+        try:
+            there = await engine.get_document(*place)
+        except CorruptData as error:
+            return Imported(where, "refused", f"one is there, and cannot be read: {error}")
         if there is not None:
             is_same = there.body == document.body
             return Imported(where, "skipped") if is_same else Imported(where, "refused", "another one is there")
@@ -76,7 +81,7 @@ async def land_document(engine: Engine, document: Document) -> Imported:
             return Imported(where, "refused", refusal)
 
 
-def difference_between(one: StoredSession, other: StoredSession) -> str | None:
+def _difference_between(one: StoredSession, other: StoredSession) -> str | None:
     """What two sessions do not have in common; ``None`` if they are the same."""
     if one.fields != other.fields:
         names = [
@@ -90,17 +95,6 @@ def difference_between(one: StoredSession, other: StoredSession) -> str | None:
     if one.records.in_order() != other.records.in_order():
         return "it differs in its records"
     return None if one.next_seq == other.next_seq else "it differs in the numbers it has given out"
-
-
-async def _read(engine: Engine, session_id: str) -> StoredSession | CorruptData | None:
-    try:
-        there = await engine.read_session(session_id)
-        if there is not None:
-            with understanding(session_id):
-                there.records.in_order()
-    except CorruptData as error:
-        return error
-    return there
 
 
 async def _refusal(engine: Engine, change: Change) -> str | None:

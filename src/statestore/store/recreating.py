@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from statestore.engine import ChangeSession, NewRecord, NewSession, Requires
-from statestore.jsontext import members
+from statestore.jsontext import check_object, members
 from statestore.labels import LABEL_KEYS, labels_in, opening_of
 from statestore.records import Record, UserMessage
 from statestore.stored import OPTIONAL_FIELDS, StoredSession
@@ -18,8 +18,8 @@ def creation(stored: StoredSession, *, is_whole: bool = True) -> ChangeSession:
     If more will follow, numbers are taken only as far as the records go.
     """
     if stored.layout is not None:
-        members(stored.layout)  # raises where it is none
-    metadata = members(stored.metadata)  # likewise
+        check_object(stored.layout)
+    metadata = members(stored.metadata)
     return ChangeSession(
         id=stored.id,
         updated=stored.fields.updated,

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from statestore.counts import check_whole_number
 from statestore.engine import (
     Change,
     DeleteDocument,
@@ -21,12 +22,13 @@ from statestore.engine import (
     PutDocument,
     Requires,
 )
-from statestore.errors import InvalidValue, SessionConflict, SessionNotFound
+from statestore.errors import SessionConflict, SessionNotFound
 from statestore.names import TRASH, check_session_id
 from statestore.session import Session
 from statestore.store.failures import explained
 from statestore.store.in_trash import names_in_trash, names_of_owner, notes_in_trash, taken_from_trash, taken_out
 from statestore.store.reading import understanding
+from statestore.store.recreating import creation
 from statestore.store.singly import commit_each
 from statestore.store.writing import MAX_ATTEMPTS, SessionWriter
 from statestore.stored import StoredSession, Version
@@ -45,11 +47,11 @@ class Discard(NamedTuple):
 
 
 class SessionTrasher(SessionWriter):
-    """Throws away, and gets back."""
+    """Deletes sessions, for good or so that they can be had back whole for a while."""
 
     async def delete_session(self, session_id: str, *, trash_hours: int = 0) -> bool:
         """Remove a session; whether there was one. ``trash_hours`` is how long it can be restored."""
-        check_hours(trash_hours)
+        check_whole_number("trash_hours", trash_hours)
         if not trash_hours:
             return await self._delete_at_once(session_id)
         for _ in range(MAX_ATTEMPTS):
@@ -127,8 +129,9 @@ class SessionTrasher(SessionWriter):
         return len(discards)
 
     def _discard(self, stored: StoredSession, hours: int) -> Discard:
-        """The changes that move a session into the trash; `CorruptSession` if it cannot be read."""
+        """The changes that move a session into the trash; `CorruptSession` if it could not be restored from there."""
         with understanding(stored.id):
+            creation(stored)  # raises where this cannot be done
             trashed, content = Trashed.of(stored, hours, time.time_ns()), packed(stored)
         return Discard(
             PutDocument(TRASH, trashed.name, "bin", content),
@@ -200,9 +203,3 @@ def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _removal(name: str) -> list[Change]:
     return [DeleteDocument(TRASH, name, "json"), DeleteDocument(TRASH, name, "bin")]
-
-
-def check_hours(hours: object) -> None:
-    """Refuse what is no number of hours."""
-    if type(hours) is not int or hours < 0:
-        raise InvalidValue(f"trash_hours is a whole number from 0 up, not {hours!r}")

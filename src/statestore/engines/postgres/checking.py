@@ -59,7 +59,7 @@ async def _check_group(connection: Connection, attempt: Attempt, group: Sequence
 
 
 def _check_session(where: str, row: Sequence[Any], records: Sequence[Any]) -> Iterator[Problem]:
-    session_id, version, created, updated, age, age_rest, next_seq, *counts, size, joined, labels = row
+    session_id, version, created, updated, age, age_rest, next_seq, *counts, size, joined, layout, labels = row
     metadata = b"{}" if joined is None else b"{%b}" % joined
     found = Counted([0, 0, 0])
     for seq, kind, body, _ in records:
@@ -68,7 +68,7 @@ def _check_session(where: str, row: Sequence[Any], records: Sequence[Any]) -> It
         if kind in (0, 1, 2):
             found.kinds[kind] += 1
         yield from told(f"{where}, record {seq}", faults_of_column(kind, body))
-    header = Row(session_id, version, created, updated, (age, age_rest), next_seq, counts, size, metadata)
+    header = Row(session_id, version, created, updated, (age, age_rest), next_seq, counts, size, metadata, layout)
     yield from told(where, faults_of_row(header, found))
     yield from told(where, _faults_of_labels(labels))
 

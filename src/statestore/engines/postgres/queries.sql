@@ -262,7 +262,7 @@ FROM best LEFT JOIN records USING (id, seq) ORDER BY score DESC, id, seq;
 
 -- name: check_sessions
 SELECT id, version, created, updated, age, age_rest, next_seq, users, agents, events, size,
-    (SELECT string_agg(member, ',' ORDER BY place) FROM metadata WHERE metadata.id = sessions.id),
+    (SELECT string_agg(member, ',' ORDER BY place) FROM metadata WHERE metadata.id = sessions.id), layout,
     ARRAY[active_seed_id, active_persona_id, project_id, parent_session_id, title, project, projects, opening]
 FROM sessions ORDER BY id;
 

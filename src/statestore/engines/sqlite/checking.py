@@ -43,7 +43,8 @@ def _check_sessions(connection: sqlite3.Connection) -> Iterator[Problem]:
 
 
 def _check_session(connection: sqlite3.Connection, where: str, row: Sequence[Any]) -> Iterator[Problem]:
-    number, session_id, version, created, updated, age, age_rest, next_seq, *counts, alternates, size, metadata = row
+    number, session_id, version, created, updated, age, age_rest, next_seq, *rest = row
+    *counts, alternates, size, metadata, layout = rest
     found, expected = Counted([0, 0, 0]), True
     for place, kind, body in connection.execute(SQL["check_records"], places_between(number, None, None)):
         found.last = seq_of(place)
@@ -54,7 +55,7 @@ def _check_session(connection: sqlite3.Connection, where: str, row: Sequence[Any
         yield from told(f"{where}, record {found.last}", faults_of_column(kind, body))
     if alternates and not (expected and found.last == next_seq - 1):
         yield Problem(where, "its header says that messages and responses alternate, which they do not", KEPT)
-    header = Row(session_id, version, created, updated, (age, age_rest), next_seq, counts, size, metadata)
+    header = Row(session_id, version, created, updated, (age, age_rest), next_seq, counts, size, metadata, layout)
     yield from told(where, faults_of_row(header, found))
 
 

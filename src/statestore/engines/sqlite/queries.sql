@@ -183,7 +183,7 @@ SELECT place, kind, CAST(body AS BLOB) FROM records WHERE place BETWEEN ? AND ?;
 
 -- name: check_sessions
 SELECT sessions.number, id, version, created, updated, age, age_rest, next_seq, users, agents, events, alternates, size,
-    CAST(coalesce(metadata, '{}') AS BLOB)
+    CAST(coalesce(metadata, '{}') AS BLOB), layout
 FROM sessions LEFT JOIN extras ON extras.number = sessions.number ORDER BY id;
 
 -- name: check_labels

@@ -16,8 +16,6 @@ def open_url(rest: str, *, create: bool = True, read_only: bool = False, durabil
             "this sqlite:// URL names a host: write sqlite:FILE, or sqlite:///… for an absolute path"
         )
     path = path.removeprefix("//")
-    if path == ":memory:":
-        raise StoreUnavailable("sqlite: keeps a file: memory: is the store that lives in memory")
     return open_file(path, create=create, read_only=read_only, durability=durability, **_options(query))
 
 

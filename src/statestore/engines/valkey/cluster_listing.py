@@ -14,7 +14,7 @@ import msgspec
 from statestore.engine import SessionQuery
 from statestore.engines.selecting import is_selected
 from statestore.engines.valkey.calling import Caller
-from statestore.engines.valkey.keys import PLACE_DIGITS, Keys, place_of
+from statestore.engines.valkey.keys import PLACE_DIGITS, Keys, place_in_listing
 from statestore.engines.valkey.listing import DAMAGED, bounds_of, index_of, is_told_by_index, leave_out, summary_of
 from statestore.engines.valkey.listing import list_categories as listed_categories
 from statestore.engines.valkey.mending import look_for, put_right, seen_in
@@ -49,7 +49,7 @@ async def list_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_
 
 
 def _place_in(summary: SessionSummary) -> str:
-    return place_of(nanoseconds(summary.updated_text))
+    return place_in_listing(nanoseconds(summary.updated_text))
 
 
 async def count_sessions(caller: Caller, keys: Keys, query: SessionQuery, *, may_clean: bool) -> int:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from statestore.engines.inspecting import faults_of_id, faults_of_moments, faults_of_record
-from statestore.engines.valkey.keys import place_of
+from statestore.engines.inspecting import faults_of_id, faults_of_layout, faults_of_moments, faults_of_record
+from statestore.engines.valkey.keys import place_in_listing
 from statestore.engines.valkey.reading import HEAD, metadata_text
-from statestore.jsontext import members
+from statestore.jsontext import check_object
 from statestore.records import AGENT, USER
 
 _KINDS = {b"u": USER, b"a": AGENT, b"e": "event"}
@@ -32,7 +32,7 @@ def inspect_session(
         yield f"it has a record {max(seqs)}, and {_shown(header.get('next'))} is the next number to be given out"
     try:
         text = metadata_text(metadata)
-        members(text)
+        check_object(text)
     except (ValueError, msgspec.DecodeError) as error:
         yield f"its metadata are not a JSON object: {error}"
     else:
@@ -76,8 +76,9 @@ def _inspect_header(session_id: str, header: dict[str, bytes]) -> Iterator[str]:
     yield from faults_of_moments(
         _shown(header["created"]),
         _shown(header["updated"]),
-        is_listed_right=lambda moment: place_of(moment) == _shown(header["place"]),
+        is_listed_right=lambda moment: place_in_listing(moment) == _shown(header["place"]),
     )
+    yield from faults_of_layout(header.get("layout"))
     if header["id"] != session_id.encode():
         yield f"its header says that it is {_shown(header['id'])!r}"
 

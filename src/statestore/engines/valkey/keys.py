@@ -14,7 +14,7 @@ _LATEST: Final = 253_402_560_000 * 10**9
 """Some days after the year 9999: offsets may lead there."""
 
 
-def place_of(updated_ns: int) -> str:
+def place_in_listing(updated_ns: int) -> str:
     """What a session is listed by: texts of one length, of which that of the latest moment sorts first."""
     return f"{min(max(_LATEST - updated_ns, 0), 10**PLACE_DIGITS - 1):0{PLACE_DIGITS}}"
 

@@ -10,7 +10,7 @@ import msgspec
 from statestore.engine import SessionQuery
 from statestore.engines.selecting import has_filters
 from statestore.engines.valkey.calling import Caller
-from statestore.engines.valkey.keys import Keys, place_of
+from statestore.engines.valkey.keys import Keys, place_in_listing
 from statestore.engines.valkey.ordering import Owned, owned_by_id
 from statestore.engines.valkey.scripts import LIST
 from statestore.errors import InvalidValue
@@ -40,10 +40,10 @@ def bounds_of(query: SessionQuery) -> tuple[bytes, bytes]:
     start, end = b"-", b"+"
     is_by_id = query.order == "id"
     if query.after is not None:
-        place = "" if is_by_id else place_of(query.after.updated_ns)
+        place = "" if is_by_id else place_in_listing(query.after.updated_ns)
         start = f"({place}{query.after.id}".encode()
     if query.updated_since_ns is not None and not is_by_id:
-        end = f"[{place_of(query.updated_since_ns)}".encode() + b"\xff"
+        end = f"[{place_in_listing(query.updated_since_ns)}".encode() + b"\xff"
     return start, end
 
 
@@ -61,7 +61,7 @@ def _selection(
 ) -> bytes:
     """What a page's script is asked for; no page if the entries are named."""
     wanted = (query.user_id, query.project_id, query.parent_session_id)
-    oldest = None if query.updated_since_ns is None else place_of(query.updated_since_ns)
+    oldest = None if query.updated_since_ns is None else place_in_listing(query.updated_since_ns)
     return _pack(
         (
             keys.prefix,

@@ -22,7 +22,7 @@ from statestore.engine import (
     PutDocument,
     Requires,
 )
-from statestore.engines.valkey.keys import Keys, place_of
+from statestore.engines.valkey.keys import Keys, place_in_listing
 from statestore.engines.valkey.pool import Command
 from statestore.engines.versions import new_version
 from statestore.errors import CorruptData, CorruptSession, InvalidValue, NotSupported
@@ -145,7 +145,7 @@ class Planner:
             change.id,
             _conditions(change.requires),
             born or False,
-            place_of(nanoseconds(change.updated)),
+            place_in_listing(nanoseconds(change.updated)),
             change.updated,
             new_version(),
             False if cut is None else min(max(cut, 0), MAX_SEQ),
