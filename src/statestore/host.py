@@ -154,7 +154,7 @@ def given_turn(
             turn = ledger.turn
             if not is_ours(turn):
                 if turn is not None and turn.locked():
-                    raise _is_saved_elsewhere(session)
+                    raise _saved_elsewhere(session)
                 turn = ledger.turn = make()
     return _GivenTurn(session, turn)
 
@@ -174,13 +174,13 @@ class _GivenTurn(AbstractAsyncContextManager[None]):
             is_current = ledger_of(self._session).turn is self._turn
         if not is_current:
             await self._turn.__aexit__(None, None, None)
-            raise _is_saved_elsewhere(self._session)
+            raise _saved_elsewhere(self._session)
 
     async def __aexit__(self, *error: Any) -> None:
         await self._turn.__aexit__(*error)
 
 
-def _is_saved_elsewhere(session: Session) -> SessionConflict:
+def _saved_elsewhere(session: Session) -> SessionConflict:
     return SessionConflict(f"session {session.id}: this object is being saved in another loop, thread or process")
 
 
@@ -200,11 +200,11 @@ class _ThreadTurn(AbstractAsyncContextManager[None]):
         return self._holder not in (None, get_ident())
 
     async def __aenter__(self) -> None:
-        while not self._is_taken():
+        while not self._took_turn():
             self._sleep.until_woken(NAP)
 
-    def _is_taken(self) -> bool:
-        """Whether the turn is this thread's now."""
+    def _took_turn(self) -> bool:
+        """Take the turn, if nobody who lives holds it; whether it is this thread's now."""
         with self._looking:
             if not self.locked() or not _is_alive(self._holder):
                 self._holder = get_ident()

@@ -8,11 +8,10 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from statestore.counts import check_whole_number
 from statestore.errors import InvalidValue
 from statestore.stored import SessionSummary
-from statestore.timestamps import nanoseconds
-
-_HOUR_NS = 3_600_000_000_000
+from statestore.timestamps import HOUR_NS, nanoseconds
 
 
 class PruneConfig(Struct, frozen=True):
@@ -29,9 +28,7 @@ class PruneConfig(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
-            value: object = getattr(self, name)
-            if type(value) is not int or value < 0:
-                raise InvalidValue(f"PruneConfig.{name} is a whole number from 0 up, not {value!r}")
+            check_whole_number(f"PruneConfig.{name}", getattr(self, name))
 
 
 def check_config(config: object) -> PruneConfig:
@@ -55,7 +52,7 @@ def doomed(newest_first: Iterable[SessionSummary], config: PruneConfig, now_ns: 
     found: list[Doomed] = []
     kept = 0
     kept_of: Counter[str] = Counter()
-    cutoff = now_ns - config.ttl_hours * _HOUR_NS
+    cutoff = now_ns - config.ttl_hours * HOUR_NS
     for summary in newest_first:
         if config.ttl_hours and nanoseconds(summary.updated_text) < cutoff:
             found.append(Doomed(summary, "too old"))

@@ -20,6 +20,7 @@ from statestore.errors import InvalidValue
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):?(\d\d))", re.ASCII
 )
+HOUR_NS: Final = 3600 * 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 _MOMENTS = list[Annotated[datetime, msgspec.Meta(tz=True)]]

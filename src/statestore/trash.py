@@ -1,4 +1,4 @@
-"""What lies in the trash: a session packed into one document, and a note beside it that tells which one it is.
+"""The form of what lies in the trash: a session packed into one document, and a note beside it that tells which one.
 
 Packing keeps everything verbatim, so that a session that is restored is the one that was thrown away, numbers and
 idempotency keys included.
@@ -13,9 +13,8 @@ from msgspec import Raw, Struct
 
 from statestore.labels import labels_in, opening_of, project_of, title_of
 from statestore.stored import Records, SessionFields, SessionSummary, StoredRecord, StoredSession
-from statestore.timestamps import moment_of
+from statestore.timestamps import HOUR_NS, moment_of
 
-_HOUR_NS: Final = 3_600_000_000_000
 _LAST_NS: Final = 253_402_300_799_999_999_999
 """The end of the year 9999."""
 
@@ -46,7 +45,7 @@ class Trashed(Struct, frozen=True):
     @classmethod
     def of(cls, stored: StoredSession, hours: int, now_ns: int) -> "Trashed":
         """A session that is thrown away now and kept for so many hours."""
-        return cls(_summary_of(stored), now_ns, min(now_ns + hours * _HOUR_NS, _LAST_NS))
+        return cls(_summary_of(stored), now_ns, min(now_ns + hours * HOUR_NS, _LAST_NS))
 
 
 def is_over(name: str, now_ns: int) -> bool:

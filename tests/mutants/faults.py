@@ -71,7 +71,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a prune that finds no thread fails the save",
-        "store/clearing.py",
+        "store/pruning.py",
         "            except RuntimeError:  # no thread",
         "            except ZeroDivisionError:  # no thread",
         f"{_THREADS}::test_what_was_saved_is_saved_though_the_prune_finds_no_thread[memory]",

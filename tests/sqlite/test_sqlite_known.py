@@ -12,10 +12,11 @@ import pytest
 from sqlite_hooks import hooked, said
 
 from statestore import SessionConflict, SessionNotFound, StateStore, UserMessage
-from statestore.engine import ChangeSession, NewSession, Requires
+from statestore.engine import ChangeSession, DeleteSession, NewSession, Requires
 from statestore.engines.sqlite import turns
 from statestore.engines.sqlite.writer import MOST_KNOWN
 from statestore.host import step
+from statestore.store.appending import appending
 
 
 def _without_a_turn(database: Path, *statements: str) -> None:
@@ -129,6 +130,25 @@ def test_a_change_at_the_very_version_is_made_however_many_sessions_its_group_ma
     results = step(engine.commit_group([[change] for change in (*births, change)]))
     assert not [result for result in results if isinstance(result, Exception)]
     assert store.check() == []
+
+
+def test_a_session_that_was_written_to_and_deleted_in_one_group_is_not_known_after_it(database: Path) -> None:
+    done: list[str] = []
+    with hooked(before=done.append), StateStore.open(database) as store:
+        store.get_or_create_session("alice", "one")
+        engine: Any = store._store._engine
+        written, deleted = step(
+            engine.commit_group([[appending("one", [UserMessage("last")], None)], [DeleteSession("one")]])
+        )
+        assert (written[0].seqs, deleted[0].deleted) == ((1,), 1)
+        done.clear()
+        with pytest.raises(SessionNotFound):
+            store.append("one", UserMessage("to nobody"))
+        assert done.count("BEGIN IMMEDIATE") == 1  # it was looked for at once, and not taken for one that is there
+        store.get_or_create_session("alice", "one")
+        assert store.append("one", UserMessage("anew")) == [1]
+        assert said(store, "one") == ["anew"]
+        assert store.check() == []
 
 
 def test_a_batch_that_fails_leaves_nothing_known_that_did_not_happen(store: StateStore) -> None:

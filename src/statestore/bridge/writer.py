@@ -1,4 +1,8 @@
-"""A thread that commits for all tasks: whatever waits goes together, and its callers are woken together."""
+"""A thread that commits for all tasks: whatever waits goes together, and its callers are woken together.
+
+An engine may gather by itself what threads commit at once. Tasks would come to it through a few worker threads, though,
+so that no group could have more batches than there are workers. Here it has as many as there are tasks that wait.
+"""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ from statestore.errors import InvalidName, InvalidValue, StateStoreError
 from statestore.exchange.foreign import check_is_not_foreign
 from statestore.exchange.portable import (
     VERSION,
-    Document,
     EndLine,
     HeadLine,
     RecordLine,
     SessionHead,
+    WholeExport,
     WholeSession,
     is_export,
 )
@@ -54,8 +54,8 @@ def sessions_in_document(text: bytes, name: str) -> Iterator[StoredSession]:
     """The sessions of a ``json`` export."""
     try:
         text.decode()
-        document = msgspec.json.decode(text, type=Document)
-        _check_version(document.statestore)
+        export = msgspec.json.decode(text, type=WholeExport)
+        _check_version(export.statestore)
     except _WRONG as error:
         raise NotAnExport(name, _line_at(text, _byte_in(error, text)), _reason(error, text)) from error
     place = 0
@@ -63,7 +63,7 @@ def sessions_in_document(text: bytes, name: str) -> Iterator[StoredSession]:
     def not_an_export(error: Exception, what: str = "") -> NotAnExport:  # lines are counted only when one is told
         return NotAnExport(name, _line_at(text, place), what + _reason(error))
 
-    for raw in document.sessions:
+    for raw in export.sessions:
         place = max(text.find(bytes(raw), place), 0)
         try:
             session = msgspec.json.decode(raw, type=WholeSession)

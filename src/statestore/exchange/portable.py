@@ -68,8 +68,8 @@ class WholeSession(Struct, forbid_unknown_fields=True):
     records: list[Raw]
 
 
-class Document(Struct, forbid_unknown_fields=True):
-    """The ``json`` form as a whole."""
+class WholeExport(Struct, forbid_unknown_fields=True):
+    """An export in the ``json`` form."""
 
     statestore: int
     sessions: list[Raw]

@@ -18,12 +18,13 @@ from statestore.timestamps import now_text
 
 
 class SessionBrancher(SessionWriter):
-    """Forks and rewinds."""
+    """Makes forks, which leave the original as it is, and rewinds, which hand out what they drop."""
 
     async def fork_session(self, session_id: str, *, at: int | None = None, new_id: str | None = None) -> Session:
         """A new session that begins as a copy: all records, or those up to number ``at``. The original stays.
 
-        Records keep their bodies, numbers and keys; the new session's ``parent_session_id`` names the original.
+        Records keep their bodies, numbers and keys. The new session has the project and the metadata, too, so that a
+        total that is kept there is in both; its ``parent_session_id`` names the original.
         """
         before = None if at is None else _check_seq("at", at) + 1
         change = await self._made_of(session_id, lambda stored: _fork_of(stored, new_id), before=before)

@@ -17,8 +17,8 @@ from statestore.engine import (
 from statestore.errors import InvalidCursor, InvalidName, InvalidValue
 from statestore.jsontext import check_text, is_unicode, json_text, pretty
 from statestore.names import SESSIONS, TRASH, check_category, check_name
-from statestore.store.committing import Committing
 from statestore.store.logs import log
+from statestore.store.part import StorePart
 from statestore.store.reading import check_count, understanding
 from statestore.stored import DOCUMENT_KINDS, Cursor, Document, DocumentInfo, DocumentKind
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 
-class AsyncDocuments(Committing):
+class AsyncDocuments(StorePart):
     """Everything that can be done with documents."""
 
     async def save_markdown(self, category: str, name: str, content: str, *, if_version: str | None = None) -> str:

@@ -19,7 +19,7 @@ from statestore.records import Record
 from statestore.session import Session
 from statestore.store.async_store import AsyncStateStore, AsyncUserStore
 from statestore.store.batch import BatchBlock
-from statestore.store.committing import not_portable
+from statestore.store.part import not_portable
 from statestore.store.searching import HITS
 from statestore.store.sessions import AsyncSessions
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary

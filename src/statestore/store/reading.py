@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from statestore.counts import check_whole_number
 from statestore.engine import Engine, SessionQuery
 from statestore.errors import CorruptSession, InvalidValue
 from statestore.host import Host
@@ -16,11 +17,11 @@ from statestore.jsontext import check_text
 from statestore.names import check_session_id
 from statestore.records import latest_moment
 from statestore.session import Session, session_of
-from statestore.store.committing import Committing
 from statestore.store.decoding import decoded_as, decoded_body_as
 from statestore.store.failures import not_found
 from statestore.store.logs import log
 from statestore.store.paging import read_page
+from statestore.store.part import StorePart
 from statestore.stored import Cursor, SessionSummary, StoredSession
 from statestore.timeline import Column, TimelineEntry, in_order
 from statestore.timestamps import nanoseconds, text_of
@@ -28,7 +29,7 @@ from statestore.timestamps import nanoseconds, text_of
 T = TypeVar("T")
 
 
-class SessionReader(Committing):
+class SessionReader(StorePart):
     """What can be learnt about sessions: everybody's, or one owner's."""
 
     def __init__(self, host: Host, owner: str | None) -> None:
@@ -237,6 +238,4 @@ def entries_of(stored: StoredSession) -> list[TimelineEntry]:
 
 def check_count(name: str, value: int | None) -> int | None:
     """A number of things to return: a whole number from 0 up, or ``None`` for all."""
-    if value is not None and (type(value) is not int or value < 0):
-        raise InvalidValue(f"{name} is a whole number from 0 up, not {value!r}")
-    return value
+    return None if value is None else check_whole_number(name, value)

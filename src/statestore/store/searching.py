@@ -15,7 +15,7 @@ HITS: Final = 50
 
 
 class SessionSearcher(SessionReader):
-    """Searches."""
+    """Finds words in all that was acknowledged before, of everybody or of the one user whom the store serves."""
 
     async def search_sessions(
         self,

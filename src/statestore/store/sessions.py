@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from statestore.store.branching import SessionBrancher
-from statestore.store.clearing import SessionPruner
+from statestore.store.pruning import SessionPruner
 from statestore.store.searching import SessionSearcher
 from statestore.store.watching import SessionWatcher
 

@@ -20,7 +20,7 @@ LONGEST_WAIT: Final = 10.0
 
 
 class SessionWatcher(SessionReader):
-    """Watches."""
+    """Tells what happens to sessions, in order and every record once, whichever process does it."""
 
     async def change_cursor(self) -> str:
         """The present moment, for a later ``watch(after=…)``: take it, load what you need, then watch from there."""

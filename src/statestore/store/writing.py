@@ -12,16 +12,16 @@ from statestore.records import Record
 from statestore.session import Session, ledger_of
 from statestore.store.appending import appending
 from statestore.store.failures import explained, not_found
-from statestore.store.finding import note_if_found
 from statestore.store.reading import SessionReader, session_from, understanding
 from statestore.store.saving import Draft
+from statestore.store.settling import note_if_stored
 
 MAX_ATTEMPTS: Final = 1000
 """How often a read-modify-write is tried before somebody must be told that the session never holds still."""
 
 
 class SessionWriter(SessionReader):
-    """Saves, appends, deletes."""
+    """Saves and appends: what others wrote meanwhile stays, or the caller is told of a conflict."""
 
     async def save_session(self, session: Session, *, recreate: bool = False) -> None:
         """Store what changed in a session since it was loaded or saved. Nothing changed, nothing is written.
@@ -161,7 +161,7 @@ class SessionWriter(SessionReader):
             raise not_found(session.id)
         if stored is not None:
             with understanding(stored.id):
-                note_if_found(draft, stored, self._engine.url)
+                note_if_stored(draft, stored, self._engine.url)
         ledger.unsure = None
 
     def _check_session(self, session: Session) -> None:

@@ -275,13 +275,13 @@ class SqliteEngine:
 
     async def backup(self, to: str) -> None:
         with self._usage, explained(self._path, self._file.timeout):
-            if self._read_only and self._is_backed_up_at_rest(to):
+            if self._read_only and self._back_up_at_rest(to):
                 return
             with self._pool.connection() as connection:
                 back_up(connection, to, timeout=self._file.timeout)
 
-    def _is_backed_up_at_rest(self, to: str) -> bool:
-        """Whether nobody is writing, so that a backup could be made without leaving a trace beside the original."""
+    def _back_up_at_rest(self, to: str) -> bool:
+        """Write a backup without leaving a trace beside the original, if nobody is writing; whether it was written."""
         with suppress(sqlite3.Error), closing(sqlite3.connect("")) as passing:
             # a file without a name, for which there may be no room: only then we know that nobody wrote
             if self._resting.read(lambda connection: connection.backup(passing)) is not None:

@@ -6,7 +6,7 @@ import logging
 import sqlite3
 from contextlib import closing
 from itertools import product
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from statestore.engine import SessionQuery
 from statestore.engines.columns import PROJECT, SUMMARY_COLUMNS, age_of
@@ -72,10 +72,24 @@ def _list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[
 
 def _summaries(rows: list[tuple[Any, ...]]) -> list[SessionSummary]:
     """The sessions of some rows, but for those that are damaged."""
-    found = [SessionSummary(*row) for row in rows if tuple(map(type, row)) in _SOUND or _is_left_out(row[0], _TYPE)]
-    if _tell_moments(found):
-        return found
-    return [summary for summary in found if _tell_moments([summary]) or _is_left_out(summary.id, _MOMENT)]
+    found: list[SessionSummary] = []
+    for row in rows:
+        if tuple(map(type, row)) in _SOUND:
+            found.append(SessionSummary(*row))
+        else:
+            _warn_left_out(row[0], _TYPE)
+    return found if _tell_moments(found) else _with_moments(found)
+
+
+def _with_moments(summaries: list[SessionSummary]) -> list[SessionSummary]:
+    """Those sessions of which it can be told when they were created and changed."""
+    found: list[SessionSummary] = []
+    for summary in summaries:
+        if _tell_moments([summary]):
+            found.append(summary)
+        else:
+            _warn_left_out(summary.id, _MOMENT)
+    return found
 
 
 def _tell_moments(summaries: list[SessionSummary]) -> bool:
@@ -87,10 +101,8 @@ def _tell_moments(summaries: list[SessionSummary]) -> bool:
     return True
 
 
-def _is_left_out(session_id: object, why: str) -> Literal[False]:
-    """Tell that a session cannot be listed."""
+def _warn_left_out(session_id: object, why: str) -> None:
     log.warning("the session %r is left out of the listing: %s", session_id, why)
-    return False
 
 
 def count_sessions(connection: sqlite3.Connection, query: SessionQuery) -> int:

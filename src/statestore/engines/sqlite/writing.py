@@ -290,13 +290,14 @@ class Transaction:
         self._doomed.append(header)
         self.bytes += header.size
         self._headers[session_id] = None
-        self._known.pop(session_id, None)
         return Outcome(header.version, deleted=1)
 
     def _flush_doomed(self) -> None:
         """Delete sessions, in the order in which their records lie in the file."""
         doomed, self._doomed = sorted(self._doomed, key=lambda header: header.number), []
         self.flush()
+        for header in doomed:
+            self._known.pop(header.id, None)  # it is known if an earlier batch wrote to it
         runs = list(_runs(header.number for header in doomed))
         places = [(place_of(first, 0), place_of(last, LAST_SEQ)) for first, last in runs]
         self._execute_many(SQL["delete_records"], places)

@@ -21,7 +21,7 @@ _UNKNOWN = object()
 """A version that equals none."""
 
 
-def note_if_found(draft: Draft, stored: StoredSession, place: str) -> None:
+def note_if_stored(draft: Draft, stored: StoredSession, place: str) -> None:
     """Let the object know that its save happened, if what is stored at this place shows it.
 
     It did if any record is there that nobody else can have stored; somebody else may have removed others since.

@@ -1,4 +1,4 @@
-"""The store's way to its engine, shared by sessions and documents."""
+"""What all parts of a store share: the way to its engine, and that they stay where it was opened."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from statestore.host import Host
 from statestore.store.failures import explained
 
 
-class Committing:
-    """Has a host, and through it an engine."""
+class StorePart:
+    """Reads and writes through the engine of its host, and is neither pickled nor copied."""
 
     _host: Host
 

@@ -1,4 +1,4 @@
-"""Deleting many sessions: pruning the old and the many, now or in the background."""
+"""Pruning: sessions that are too old or too many go, into the trash or for good, now or in the background."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRASH_CHUNK_BYTES: Final = 4 * 1024 * 1024
 
 
 class SessionPruner(SessionTrasher):
-    """Prunes."""
+    """Deletes sessions that are too old or too many, but none that was written to after it was judged."""
 
     def __init__(self, host: Host, owner: str | None, throttle: PruneThrottle) -> None:
         super().__init__(host, owner)
