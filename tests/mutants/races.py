@@ -19,8 +19,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "files: a read does not wait for a batch that is being made",
         "engines/files/engine.py",
-        "        self._wait_for_batch()\n        yield",
-        "        yield",
+        "            self._wait_for_batch()\n            image = ",
+        "            image = ",
         "processes/test_recovery_beside_others.py"
         "::test_a_store_opened_for_reading_says_that_a_batch_is_unfinished_and_changes_nothing",
     ),

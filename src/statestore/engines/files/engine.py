@@ -130,12 +130,6 @@ class FilesEngine:
         self._directory.close()
 
     @contextmanager
-    def _after_batch(self) -> Generator[None]:
-        """A part of a call that begins with no batch half made."""
-        self._wait_for_batch()
-        yield
-
-    @contextmanager
     def _between_batches(self) -> Generator[None]:
         """A part of a call in which no batch is made."""
         self._wait_for_batch()
@@ -160,7 +154,8 @@ class FilesEngine:
     async def read_session(
         self, session_id: str, *, after: int | None = None, before: int | None = None, last: int | None = None
     ) -> StoredSession | None:
-        with self._usage, _WorkOn(self._path), self._after_batch():
+        with self._usage, _WorkOn(self._path):
+            self._wait_for_batch()
             image = self._sessions.image(session_id)
         if image is None:
             return None
@@ -210,11 +205,13 @@ class FilesEngine:
 
     async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
         where = f"{self._path}/{category}/{file_name(name, kind)}"
-        with self._usage, _WorkOn(self._path), self._after_batch(), self._directory.category(category) as directory:
-            try:
-                found = None if directory is None else self._directory.read(directory, file_name(name, kind), where)
-            except NotAFile as error:
-                raise CorruptDocument(str(error)) from error
+        with self._usage, _WorkOn(self._path):
+            self._wait_for_batch()
+            with self._directory.category(category) as directory:
+                try:
+                    found = None if directory is None else self._directory.read(directory, file_name(name, kind), where)
+                except NotAFile as error:
+                    raise CorruptDocument(str(error)) from error
         return None if found is None else document_from(category, name, kind, *found)
 
     async def list_documents(self, query: DocumentQuery) -> list[DocumentInfo]:
@@ -255,7 +252,8 @@ class FilesEngine:
         self, after: str, *, session_id: str | None = None, user_id: str | None = None, limit: int = 500
     ) -> ChangePage:
         moment = Moment.parse(after)
-        with self._usage, _WorkOn(self._path), self._after_batch():
+        with self._usage, _WorkOn(self._path):
+            self._wait_for_batch()
             state = self._log.quiet_state()
         if state is not None and moment == Moment(state.identity, state.last):
             return ChangePage([], after)
@@ -293,12 +291,14 @@ class FilesEngine:
 
     async def repair(self) -> list[Problem]:
         check_writable(self, read_only=self._read_only)
-        with self._usage, _WorkOn(self._path), self._after_batch():
+        with self._usage, _WorkOn(self._path):
+            self._wait_for_batch()
             self._recovery.clean_up()
             return list(Repair(self._directory, self._sessions, self._locks).run())
 
     async def check(self) -> list[Problem]:
-        with self._usage, _WorkOn(self._path), self._after_batch():
+        with self._usage, _WorkOn(self._path):
+            self._wait_for_batch()
             return check_everything(self._directory, self._sessions)
 
     async def strays_of(self, user_id: str) -> list[str]:

@@ -21,12 +21,11 @@ import msgspec
 
 from statestore.engines.files.directory import Directory
 from statestore.engines.files.image import KEPT_BYTES
-from statestore.engines.files.index import is_settled
 from statestore.engines.files.log_file import LogDamaged, LogFile, transaction
 from statestore.engines.files.looking import Look, Looker
 from statestore.engines.files.noting import LogState, log_state, note_gone, note_state, note_unreadable, trim
 from statestore.engines.files.own_database import OwnDatabase
-from statestore.engines.files.seen import Entry, differences
+from statestore.engines.files.seen import Entry, differences, is_settled
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.forking import forget_after_fork
 from statestore.errors import StoreUnavailable

@@ -13,7 +13,6 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable
 from itertools import islice
-from typing import Final
 
 import msgspec
 
@@ -22,7 +21,7 @@ from statestore.engines.files.identity import Identity
 from statestore.engines.files.image import is_version_of
 from statestore.engines.files.index_file import IndexFile
 from statestore.engines.files.own_database import OwnDatabase
-from statestore.engines.files.seen import TICK_NS, Entry, differences
+from statestore.engines.files.seen import Entry, differences, is_settled
 from statestore.engines.forking import forget_after_fork
 from statestore.engines.selecting import has_filters, is_selected, newest_first_key
 from statestore.stored import Cursor, SessionSummary
@@ -32,18 +31,6 @@ Examine = Callable[[str], tuple[Identity, SessionSummary | str] | None]
 """Reads and parses one file: its identity, and its summary or the reason it has none."""
 Confirm = Callable[[str, SessionSummary], bool]
 """Reads one file without parsing it: whether it still is the one that the summary tells of."""
-
-SECOND_NS: Final = 1_000_000_000
-COARSE_TICK_NS: Final = 2 * SECOND_NS + TICK_NS
-"""How long two writes may look alike where a file system keeps whole seconds, or, as FAT does, every other one."""
-
-
-def is_settled(touched_ns: int, moment_ns: int) -> bool:
-    """Whether any write after a moment must show in a time that was seen then, so that what was seen can be trusted.
-
-    A time without a fraction of a second may be one that the file system cut.
-    """
-    return moment_ns - touched_ns > (TICK_NS if touched_ns % SECOND_NS else COARSE_TICK_NS)
 
 
 class IndexDamaged(Exception):

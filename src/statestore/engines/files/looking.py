@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from statestore.engines.files.identity import Identity, status_of
 from statestore.engines.files.image import SessionImage
-from statestore.engines.files.index import is_settled
-from statestore.engines.files.seen import NO_TIME, SUFFIX, Entry
+from statestore.engines.files.seen import NO_TIME, SUFFIX, Entry, is_settled
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.files.states import SessionState, state_of
 from statestore.errors import CorruptSession, InvalidName, StoreUnavailable

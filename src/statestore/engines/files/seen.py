@@ -12,10 +12,19 @@ SUFFIX: Final = ".json"
 
 TICK_NS: Final = 20_000_000
 """Two writes within one tick of the kernel's clock may look alike; what was seen so soon is not trusted yet."""
-
-
+SECOND_NS: Final = 1_000_000_000
+COARSE_TICK_NS: Final = 2 * SECOND_NS + TICK_NS
+"""How long two writes may look alike where a file system keeps whole seconds, or, as FAT does, every other one."""
 NO_TIME: Final = -1
 """A time that no file has: an entry with it is never taken for the file, which is looked at again."""
+
+
+def is_settled(touched_ns: int, moment_ns: int) -> bool:
+    """Whether any write after a moment must show in a time that was seen then, so that what was seen can be trusted.
+
+    A time without a fraction of a second may be one that the file system cut.
+    """
+    return moment_ns - touched_ns > (TICK_NS if touched_ns % SECOND_NS else COARSE_TICK_NS)
 
 
 class Entry(Struct, frozen=True, array_like=True, gc=False):
