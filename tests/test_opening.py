@@ -141,3 +141,21 @@ def test_an_engine_that_was_closed_is_opened_again_in_another_loop(name: str) ->
             asyncio.run(run())
         with StateStore.open(engine) as plain:
             assert plain.append("one", UserMessage("x"))[0] > (0 if name == "memory" else 3 * 40)
+
+
+def test_a_class_of_ones_own_opens_stores_of_its_own(tmp_path: Path) -> None:
+    class Mine(StateStore):
+        pass
+
+    class MyAsync(AsyncStateStore):
+        pass
+
+    async def opened() -> tuple[MyAsync, MyAsync]:
+        async with MyAsync.open(tmp_path / "state.db") as one:
+            other = await MyAsync.open(tmp_path / "state.db")
+            await other.close()
+            return one, other
+
+    with Mine.open(tmp_path / "state.db") as store:
+        assert type(store) is Mine
+    assert [type(store) for store in asyncio.run(opened())] == [MyAsync, MyAsync]

@@ -111,7 +111,7 @@ def public_members(cls: type) -> dict[str, Any]:
 @pytest.mark.parametrize(("plain", "asynchronous"), [(StateStore, AsyncStateStore), (UserStore, AsyncUserStore)])
 def test_the_two_faces_are_the_same(plain: type, asynchronous: type) -> None:
     assert set(public_members(plain)) == set(public_members(asynchronous))
-    own_return_types = {"open": ("StateStore", "Opening"), "batch": ("BatchBlock", "AsyncBatchBlock")}
+    own_return_types = {"open": ("Self", "Opening[Self]"), "batch": ("BatchBlock", "AsyncBatchBlock")}
     own_return_types["for_user"] = ("UserStore", "AsyncUserStore")
     own_return_types["watch"] = ("Generator[Notice]", "AsyncGenerator[Notice]")
     for name, member in public_members(plain).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -64,7 +64,7 @@ class AsyncStateStore(AsyncSessions, AsyncDocuments):
         read_only: bool = False,
         durability: Durability = "full",
         prune_cooldown_secs: float = 60,
-    ) -> Opening:
+    ) -> Opening[Self]:
         """Open a store: a URL (``sqlite:FILE``, ``postgresql://…``, ``memory:``, …), a path, or an engine.
 
         ``create=False`` refuses a store that is not there; ``read_only=True`` writes nothing at all.
@@ -72,7 +72,7 @@ class AsyncStateStore(AsyncSessions, AsyncDocuments):
         `save_session_with_prune` prunes at most.
         """
         engine = engine_for(target, create=create, read_only=read_only, durability=durability)
-        return Opening(engine, prune_cooldown_secs)
+        return Opening(cls, engine, prune_cooldown_secs)
 
     async def close(self) -> None:
         """Wait for background work, then let go of everything. Calling it again does nothing."""
@@ -81,7 +81,7 @@ class AsyncStateStore(AsyncSessions, AsyncDocuments):
         finally:
             await self._host.close()
 
-    async def __aenter__(self) -> AsyncStateStore:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -162,21 +162,25 @@ class AsyncStateStore(AsyncSessions, AsyncDocuments):
         return f"<{type(self).__name__} {self.url}>"
 
 
-class Opening:
+S = TypeVar("S", bound=AsyncStateStore)
+
+
+class Opening(Generic[S]):
     """A store about to be opened: await it, or use it as ``async with``, once."""
 
-    def __init__(self, engine: Engine, prune_cooldown_secs: float) -> None:
+    def __init__(self, kind: type[S], engine: Engine, prune_cooldown_secs: float) -> None:
+        self._kind = kind
         self._engine = engine
         self._cooldown = prune_cooldown_secs
-        self._store: AsyncStateStore | None = None
+        self._store: S | None = None
 
-    async def _open(self) -> AsyncStateStore:
+    async def _open(self) -> S:
         from statestore.bridge import LoopHost  # noqa: PLC0415 - asyncio is loaded when it is used
 
         if self._store is not None:
             raise StoreClosed("this has opened a store already: AsyncStateStore.open(…) opens another one")
         host = LoopHost(self._engine)
-        self._store = store = AsyncStateStore(host, prune_cooldown_secs=self._cooldown)
+        self._store = store = self._kind(host, prune_cooldown_secs=self._cooldown)
         try:
             await host.engine.open()
         except BaseException:
@@ -184,18 +188,20 @@ class Opening:
             raise
         return store
 
-    def __getattr__(self, name: str) -> Any:
-        raise StoreClosed(
-            f"the store is not open yet: await AsyncStateStore.open(…), or use it in async with (.{name})"
-        )
+    if not TYPE_CHECKING:  # for type checkers there is no such attribute, as there is none
+
+        def __getattr__(self, name: str) -> Any:
+            raise StoreClosed(
+                f"the store is not open yet: await AsyncStateStore.open(…), or use it in async with (.{name})"
+            )
 
     def __repr__(self) -> str:
         return f"<{self._engine.url}, not open yet>"
 
-    def __await__(self) -> Generator[Any, None, AsyncStateStore]:
+    def __await__(self) -> Generator[Any, None, S]:
         return self._open().__await__()
 
-    async def __aenter__(self) -> AsyncStateStore:
+    async def __aenter__(self) -> S:
         return await self._open()
 
     async def __aexit__(self, *_: object) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Sequence
 from datetime import datetime
-from typing import Any, Literal, NoReturn, TypeVar, cast, overload
+from typing import Any, Literal, NoReturn, Self, TypeVar, cast, overload
 
 from statestore.engine import Engine
 from statestore.host import Host, PlainHost, step, stepped
@@ -219,7 +219,7 @@ class StateStore(Sessions):
         read_only: bool = False,
         durability: Durability = "full",
         prune_cooldown_secs: float = 60,
-    ) -> StateStore:
+    ) -> Self:
         """Open a store: a URL (``sqlite:FILE``, ``postgresql://…``, ``memory:``, …), a path, or an engine.
 
         ``create=False`` refuses a store that is not there; ``read_only=True`` writes nothing at all.
@@ -238,7 +238,7 @@ class StateStore(Sessions):
     def close(self) -> None:
         return step(self._store.close())
 
-    def __enter__(self) -> StateStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
