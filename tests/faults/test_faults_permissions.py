@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from disks import SMALL, mounted, remount
 from nobody import NOBODY, as_nobody, mode
 from statestore import ReadOnlyStore, Session, StateStore, StateStoreError, StoreUnavailable, UserMessage
+from statestore.engines.files import documents
+from statestore.engines.files.directory import Directory
 from untried import untried
 from words import user_words
 
@@ -235,3 +238,45 @@ def test_a_batch_into_a_directory_that_is_mounted_on_its_own_happens_not_at_all(
                 batch.save_markdown("other", "new", "new")
             assert (store.load_markdown("notes", "old"), store.load_markdown("other", "new")) == (None, "new")
             assert store.check() == []
+
+
+def test_what_may_not_be_read_keeps_nothing_else_from_being_repaired(place: Path) -> None:
+    def work() -> None:
+        target = place / "state"
+        _furnished(target)
+        with StateStore.open(target) as store:
+            store.save_markdown("others", "one", "x")
+            store.save_json("notes", "damaged", {})
+            for damaged in ("sessions/two.json", "notes/damaged.json"):
+                (target / damaged).write_text("{")
+            shut = ("sessions/one.json", "notes/one.md", "others")
+            with ExitStack() as shutting:
+                for path in shut:
+                    shutting.enter_context(mode(target / path, NONE))
+                found = store.check(repair=True)
+            assert [problem.where for problem in found if problem.is_repaired] == [
+                "sessions/two.json",
+                "notes/damaged.json",
+            ]
+            assert sorted(problem.where for problem in found if not problem.is_repaired) == sorted(shut)
+            assert store.check() == []
+
+    as_nobody(work, place)
+
+
+def test_a_directory_that_could_not_be_looked_into_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if that was so only for a moment, when what is below it was looked for."""
+    target = place / "state"
+    with StateStore.open(target) as store:
+        store.save_markdown("notes/inner", "one", "x")
+        (target / "notes" / "inner" / "stray").write_text("")
+        assert [problem.where for problem in store.check()] == ["notes/inner/stray"]
+        look = documents._directories_in  # pyright: ignore[reportPrivateUsage]
+
+        def fail_once(directory: Directory, category: str) -> list[str]:
+            if category == "notes":
+                raise StoreUnavailable("no file handles are left")
+            return look(directory, category)
+
+        monkeypatch.setattr(documents, "_directories_in", fail_once)
+        assert [(problem.where, problem.what) for problem in store.check()] == [("notes", "no file handles are left")]

@@ -33,7 +33,7 @@ def damaged(root: Path, store: StateStore) -> StateStore:
 def test_what_cannot_be_read_is_moved_aside_and_said(root: Path, damaged: StateStore) -> None:
     found = damaged.check()
     assert {problem.where for problem in found} == set(DAMAGED)
-    assert all("repair() moves it aside" in problem.advice for problem in found)
+    assert all("check(repair=True) moves it aside" in problem.advice for problem in found)
     mended = damaged.check(repair=True)
     assert {problem.where for problem in mended} == set(DAMAGED)
     assert all(problem.is_repaired for problem in mended)

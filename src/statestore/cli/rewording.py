@@ -12,7 +12,7 @@ WORDS: Final = {
     "leave if_version out": "leave --only-new out",
     "use save_session, append or delete_session": "use statestore new, say and delete",
     "check()": "statestore check",
-    "repair()": "statestore repair",
+    "check(repair=True)": "statestore repair",
 }
 """What is looked for, in this order, and what is said instead."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from itertools import chain
 
 import msgspec
 
@@ -21,15 +20,19 @@ from statestore.names import SESSIONS, TRASH, check_session_id
 from statestore.stored import Problem
 
 _KEPT = "it is kept as it is; move it away, or mend it by hand"
-_DAMAGED = "it is kept as it is; mend it by hand, or repair() moves it aside"
+_DAMAGED = "it is kept as it is; mend it by hand, or check(repair=True) moves it aside"
 _LINK = Problem("", "it is a link, and links inside a store are not followed", "put the file itself here")
 
 
 def check_everything(directory: Directory, sessions: SessionFiles) -> list[Problem]:
     """All problems, by place."""
     found = [*_check_own(directory)] if directory.own >= 0 else []
-    for category in chain(directories_below(directory, ""), directories_below(directory, TRASH)):
-        found += _check_category(directory, sessions, category)
+    unseen: dict[str, StoreUnavailable] = {}
+    for top in ("", TRASH):
+        for category in directories_below(directory, top, unseen=unseen):
+            found += _check_category(directory, sessions, category)
+    told = {problem.where for problem in found}
+    found += [_unopened(category, error) for category, error in unseen.items() if shown(category) not in told]
     return sorted(found, key=lambda problem: problem.where)
 
 
@@ -48,9 +51,15 @@ def _check_category(directory: Directory, sessions: SessionFiles, category: str)
                 elif not stat.S_ISDIR(mode):
                     yield from _check_file(directory, sessions, fd, category, name)
                 elif document_kind(name) is not None:
-                    yield Problem(shown(where), "it is a directory named like a document", _KEPT)
+                    is_moved = category == SESSIONS and name.endswith(SUFFIX)
+                    what = "it is a directory named like a document"
+                    yield Problem(shown(where), what, _DAMAGED if is_moved else _KEPT)
     except StoreUnavailable as error:
-        yield Problem(shown(category), str(error), _KEPT)
+        yield _unopened(category, error)
+
+
+def _unopened(category: str, error: StoreUnavailable) -> Problem:
+    return Problem(shown(category), str(error), _KEPT)
 
 
 def _check_file(directory: Directory, sessions: SessionFiles, fd: int, category: str, name: str) -> Iterator[Problem]:

@@ -70,15 +70,17 @@ def document_kind(file: str) -> DocumentKind | None:
 
 def categories_below(directory: Directory, prefix: str) -> list[str]:
     """The categories that hold documents, from a prefix down; the trash, which is among our own files, too."""
-    found = chain(directories_below(directory, prefix, must_see_all=True), [] if prefix else [TRASH])
+    found = chain(directories_below(directory, prefix), [] if prefix else [TRASH])
     named = (category for category in found if category not in ("", SESSIONS))
     return sorted(category for category in named if documents_in(directory, category, limit=1))
 
 
-def directories_below(directory: Directory, category: str, *, must_see_all: bool = False) -> Iterator[str]:
+def directories_below(
+    directory: Directory, category: str, *, unseen: dict[str, StoreUnavailable] | None = None
+) -> Iterator[str]:
     """A category and all below it, however deep; the root is the empty one. Links are not followed.
 
-    What is below a directory that cannot be opened is left out, unless all must be seen.
+    With ``unseen``, a directory that cannot be opened is noted there, and what is below it is left out.
     """
     waiting = [category]
     while waiting:
@@ -86,9 +88,10 @@ def directories_below(directory: Directory, category: str, *, must_see_all: bool
         yield category
         try:
             waiting += _directories_in(directory, category)
-        except StoreUnavailable:
-            if must_see_all:
+        except StoreUnavailable as error:
+            if unseen is None:
                 raise
+            unseen[category] = error
 
 
 def _directories_in(directory: Directory, category: str) -> list[str]:

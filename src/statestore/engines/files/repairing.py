@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from statestore.engines.files.checking import shown
 from statestore.engines.files.directory import OWN, Directory, NotAFile
-from statestore.engines.files.documents import categories_below, document_kind, documents_in
+from statestore.engines.files.documents import directories_below, document_kind, documents_in
 from statestore.engines.files.identity import status_of
 from statestore.engines.files.locks import Locks
 from statestore.engines.files.planning import Place
 from statestore.engines.files.seen import SUFFIX
 from statestore.engines.files.sessions import SessionFiles
 from statestore.engines.inspecting import faults_of_content, faults_of_name
-from statestore.errors import CorruptSession
-from statestore.names import SESSIONS
-from statestore.stored import Problem
+from statestore.errors import CorruptSession, StoreUnavailable
+from statestore.names import SESSIONS, TRASH
+from statestore.stored import DocumentInfo, Problem
 
 ASIDE: Final = f"{OWN}/aside"
 
@@ -31,15 +32,24 @@ class Repair:
         self._locks = locks
 
     def run(self) -> Iterator[Problem]:
-        """What was damaged, and where it lies now."""
-        with self._directory.category(SESSIONS) as fd:
+        """What was damaged, and where it lies now. What cannot be looked at is passed over: check() tells of it."""
+        for session_id in self._session_ids():
+            yield from self._mend_session(session_id)
+        for category in (*directories_below(self._directory, "", unseen={}), TRASH):
+            if category not in ("", SESSIONS):
+                for info in self._documents(category):
+                    yield from self._mend_document(category, f"{info.name}.{info.kind}")
+
+    def _session_ids(self) -> list[str]:
+        with suppress(StoreUnavailable), self._directory.category(SESSIONS) as fd:
             names = sorted(os.listdir(fd)) if fd is not None else []
-        for name in names:
-            if name.endswith(SUFFIX):
-                yield from self._mend_session(name.removesuffix(SUFFIX))
-        for category in categories_below(self._directory, ""):
-            for info in documents_in(self._directory, category):
-                yield from self._mend_document(category, f"{info.name}.{info.kind}")
+            return [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
+        return []
+
+    def _documents(self, category: str) -> list[DocumentInfo]:
+        with suppress(StoreUnavailable):
+            return documents_in(self._directory, category)
+        return []
 
     def _mend_session(self, session_id: str) -> Iterator[Problem]:
         with self._locks.held(Place(SESSIONS, session_id + SUFFIX).stripe), self._directory.category(SESSIONS) as fd:
@@ -47,6 +57,8 @@ class Repair:
                 return
             try:
                 self._sessions.check(fd, session_id)
+            except StoreUnavailable:
+                return  # nobody may read it: check() tells
             except CorruptSession as error:
                 yield self._moved(fd, SESSIONS, session_id + SUFFIX, str(error))
 
@@ -57,8 +69,8 @@ class Repair:
         with self._locks.held(Place(category, file).stripe), self._directory.category(category) as fd:
             try:
                 found = None if fd is None else self._directory.read(fd, file, f"{category}/{file}")
-            except NotAFile:
-                return  # a link or a pipe: check() tells
+            except (NotAFile, StoreUnavailable):
+                return  # a link or a pipe, or nobody may read it: check() tells
             if fd is None or found is None:
                 return
             if any(faults_of_name(category, name)):

@@ -1,7 +1,7 @@
 """Listing and counting sessions of a cluster, whose indexes are written after the sessions.
 
 So an entry is only taken for what it says if the session's header agrees; one that is left over is put right when it is
-met. A session whose writer died before it was listed is found by check() and listed by repair().
+met. A session whose writer died before it was listed is found by check() and listed by its repair.
 """
 
 from __future__ import annotations

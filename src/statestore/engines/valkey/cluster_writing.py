@@ -102,4 +102,4 @@ class ClusterWriter:
 
     def _warn(self, error: Exception) -> None:
         url = self._caller.address.url
-        log.warning("%s: listings may lack what was just stored: repair() lists it (%s)", url, error)
+        log.warning("%s: listings may lack what was just stored: check(repair=True) lists it (%s)", url, error)

@@ -13,7 +13,7 @@ from statestore.engines.valkey.planning import Listed, entries_to_add, entries_t
 from statestore.engines.valkey.pool import Command
 from statestore.stored import Problem
 
-REPAIR: Final = "repair() puts it right"
+REPAIR: Final = "check(repair=True) puts it right"
 
 Entry = tuple[str, bytes]
 """An index, and what it has."""

@@ -65,4 +65,4 @@ async def _survey_types(caller: Caller, keys: Keys) -> AsyncIterator[Finding]:
     for (key, kind), there in zip(kinds.items(), found, strict=True):
         if there not in (kind, b"none"):
             what = f"it is a {there.decode()} that somebody else wrote, and nothing can be stored"
-            yield Finding(Problem(key, what, "remove it, then repair() lists what is missing"))
+            yield Finding(Problem(key, what, "remove it, then check(repair=True) lists what is missing"))
