@@ -141,6 +141,14 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{ERASING}[plain-cut]",
     ),
     Mutant(
+        "a user is said to be erased while a cluster has a session that no listing shows",
+        "engines/valkey/straying.py",
+        "if not _is_anothers(owner, user_id)]",
+        "if isinstance(owner, bytes) and owner == user_id]",
+        "valkey/test_valkey_damage.py::test_a_user_is_not_said_to_be_erased_while_a_damaged_session_may_be_theirs"
+        "[cluster_url-no header]",
+    ),
+    Mutant(
         "a user is said to be erased while nobody can read whose something in the trash is",
         "store/in_trash.py",
         "if name in unread] if unread else []",

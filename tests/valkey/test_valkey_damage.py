@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 import pytest
 import redis
 
 from servers.valkey import shared_cluster, shared_url
-from statestore import PruneConfig, Session, StateStore, UserMessage
+from statestore import CorruptData, PruneConfig, Session, StateStore, UserMessage
 
 Damage = Callable[[redis.Redis, str], object]
 
@@ -129,3 +129,57 @@ def test_an_entry_that_is_not_utf8_is_removed(request: pytest.FixtureRequest, pr
         assert [problem.what for problem in store.check()] == ["a listing has it where it is not"]
         assert [it.id for it in store.list_sessions(order="id")] == ["s"]
         assert store.check() == []
+
+
+STRAY_DAMAGES = HEADER_DAMAGES | {
+    "no header": lambda client, header: client.delete(header),  # as a server does that runs out of memory
+}
+
+
+@pytest.mark.parametrize("damage", STRAY_DAMAGES)
+@pytest.mark.parametrize("where", ["url", "cluster_url"])
+def test_a_user_is_not_said_to_be_erased_while_a_damaged_session_may_be_theirs(
+    request: pytest.FixtureRequest, prefix: str, where: str, damage: str
+) -> None:
+    with StateStore.open(request.getfixturevalue(where)) as store:
+        for name in ("good", "bad"):
+            session = Session.with_id("alice", name)
+            session.add_user_message("hello")
+            store.save_session(session)
+        store.save_session(Session.with_id("bob", "his"))
+        with _client_for(prefix, of_cluster=where == "cluster_url") as client:
+            STRAY_DAMAGES[damage](client, f"{prefix}:s:{{bad}}:h")
+            with pytest.raises(CorruptData, match=r"sessions of 'alice' (are damaged|were erased, and 1 may be left)"):
+                store.erase_user("alice")
+            assert [summary.id for summary in store.list_sessions()] == ["his"]
+            client.delete(*(f"{prefix}:s:{{bad}}:{part}" for part in "hrkm"))
+        store.check(repair=True)
+        assert store.erase_user("alice") == 0
+        assert store.erase_user("bob") == 1
+
+
+@pytest.mark.parametrize("where", ["url", "cluster_url"])
+def test_a_damaged_session_that_certainly_is_anothers_keeps_nobody_from_being_erased(
+    request: pytest.FixtureRequest, prefix: str, where: str
+) -> None:
+    with StateStore.open(request.getfixturevalue(where)) as store:
+        store.save_session(Session.with_id("alice", "hers"))
+        store.save_session(Session.with_id("bob", "bad"))
+        with _client_for(prefix, of_cluster=where == "cluster_url") as client:
+            HEADER_DAMAGES["moment"](client, f"{prefix}:s:{{bad}}:h")
+        assert store.erase_user("alice") == 1
+
+
+def test_a_session_that_its_writer_did_not_live_to_list_keeps_its_user_from_being_erased(
+    prefix: str, cluster_url: str
+) -> None:
+    with StateStore.open(cluster_url) as store:
+        store.save_session(Session.with_id("alice", "lost"))
+        for node in shared_cluster().nodes:
+            for index in (f"{prefix}:newest", f"{prefix}:newest:alice", f"{prefix}:ids"):
+                with suppress(redis.exceptions.ResponseError):  # it is on another node
+                    node.client.delete(index)
+        with pytest.raises(CorruptData, match=rf"1 may be left, .*: session lost \(the keys {prefix}:s:{{lost}}:\*\)"):
+            store.erase_user("alice")
+        assert [problem.is_repaired for problem in store.check(repair=True)] == [True]
+        assert store.erase_user("alice") == 1

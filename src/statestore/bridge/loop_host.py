@@ -22,7 +22,9 @@ from statestore.session import Session
 T = TypeVar("T")
 
 WORKERS: Final = 8
-LONG_CALLS: Final = frozenset(("search_sessions", "update_search_index", "check", "repair", "backup", "compact"))
+LONG_CALLS: Final = frozenset(
+    ("search_sessions", "update_search_index", "check", "repair", "strays_of", "backup", "compact")
+)
 """What may take as long as there is much stored. It has threads of its own, so that others need not wait for it."""
 LONG_WORKERS: Final = 4
 

@@ -37,6 +37,9 @@ class ValkeyClusterEngine(Storage):
         self._writer = ClusterWriter(self._caller, self._keys, planner)
         self._grouping = Grouping(self._writer.make_all, lanes=LANES, patience=address.timeout)
 
+    async def _look_at_server(self) -> None:
+        """That it is a cluster was seen when it told who has which slots."""
+
     async def commit(self, batch: Batch) -> list[Outcome]:
         self._check_writable()
         self._writer.check(batch)

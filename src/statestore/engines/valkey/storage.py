@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from statestore.engine import DocumentQuery
+from statestore.engine import DocumentQuery, SessionQuery
 from statestore.engines.calls import Calls
 from statestore.engines.options import check_writable, is_durable
 from statestore.engines.valkey import reading
@@ -16,15 +17,16 @@ from statestore.engines.valkey.keys import Keys
 from statestore.engines.valkey.mending import Finding, mend
 from statestore.engines.valkey.probing import check_rights
 from statestore.engines.valkey.scripts import OPEN
+from statestore.engines.valkey.straying import sessions_that_may_be_of, strays_among
 from statestore.engines.valkey.surveying import survey
 from statestore.errors import StoreNotFound, StoreUnavailable
-from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, StoredSession
+from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SessionSummary, StoredSession
 
 VERSION: Final = 1
 """Of the layout of keys and values."""
 
 
-class Storage:
+class Storage(ABC):
     """A store on whatever answers: opened, closed and read in the same way everywhere."""
 
     def __init__(self, caller: Caller, *, create: bool, read_only: bool, durability: str) -> None:
@@ -55,6 +57,7 @@ class Storage:
         self._calls = Calls(self.url)  # of this event loop, which may be another one than the last time
         self._calls.open()
 
+    @abstractmethod
     async def _look_at_server(self) -> None:
         """Refuse a server that is not what the URL says."""
 
@@ -96,6 +99,10 @@ class Storage:
         with self._calls:
             return await reading.read_sessions(self._caller, self._keys, ids)
 
+    @abstractmethod
+    async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
+        """The sessions that a query selects."""
+
     async def get_document(self, category: str, name: str, kind: DocumentKind) -> Document | None:
         """One document."""
         with self._calls:
@@ -122,6 +129,15 @@ class Storage:
         with self._calls:
             mended = [await mend(self._caller, finding) async for finding in self._survey() if finding.has_remedy]
         return [problem for problem in mended if problem is not None]
+
+    async def strays_of(self, user_id: str) -> list[str]:
+        """The sessions that no listing shows, but for those that certainly are another user's."""
+        with self._calls:
+            suspects = await sessions_that_may_be_of(self._caller, self._keys, user_id)
+        if not suspects:
+            return []
+        listed = await self.list_sessions(SessionQuery(user_id=user_id))
+        return strays_among(self._keys, suspects, {summary.id for summary in listed})
 
     def _survey(self) -> AsyncIterator[Finding]:
         return survey(self._caller, self._keys, is_durable=self._is_durable)
