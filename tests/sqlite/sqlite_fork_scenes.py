@@ -6,6 +6,7 @@ python sqlite_fork_scenes.py SCENE DATABASE
 from __future__ import annotations
 
 import asyncio
+import errno
 import multiprocessing
 import os
 import shutil
@@ -19,7 +20,9 @@ from sqlite_hooks import hooked
 
 from scenes import PATIENCE, in_child, play
 from statestore import AsyncStateStore, StateStore, UserMessage
+from statestore.engines.forking import forget_after_fork
 from statestore.engines.sqlite import pool
+from statestore.engines.versions import new_version
 
 
 def _append(store: StateStore, writer: str, count: int = 50) -> list[int]:
@@ -42,6 +45,33 @@ def both_go_on(path: str) -> Any:
     after = _append(store, "after")
     store.close()
     return {"parent": mine, "child": child_told, "grandchild": grandchild_told, "after": after, "listed": listed}
+
+
+def versions_of_both(_: str) -> Any:
+    """Parent and child give out versions, after the parent has given out one."""
+    before = new_version()
+    told = in_child(lambda: [new_version() for _ in range(100)])
+    return [before, *(new_version() for _ in range(100)), *told()]
+
+
+class _Cache:
+    """Has something to forget after a fork, or fails at it."""
+
+    def __init__(self, *, is_broken: bool) -> None:
+        self.is_broken = is_broken
+        self.is_empty = False
+        forget_after_fork(self)
+
+    def forget(self) -> None:
+        self.is_empty = not self.is_broken
+        if self.is_broken:
+            raise OSError(errno.EBADF, "closed already")
+
+
+def one_fails_to_forget(_: str) -> Any:
+    """Which of several caches have forgotten what they held, in a child; every other one cannot."""
+    caches = [_Cache(is_broken=number % 2 == 1) for number in range(10)]
+    return in_child(lambda: [cache.is_empty for cache in caches])()
 
 
 def beside_busy_threads(path: str) -> Any:

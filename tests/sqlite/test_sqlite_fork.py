@@ -85,3 +85,13 @@ def test_an_asynchronous_store_says_in_a_child_that_it_is_closed(database: Path)
 @pytest.fixture(autouse=True)
 def _no_database_yet(database: Path) -> None:
     assert not database.exists()
+
+
+def test_parent_and_child_never_give_out_one_version_twice(database: Path) -> None:
+    told = _scene("versions_of_both", database)
+    assert isinstance(told, list)
+    assert len(told) == len(set(told)) == 201
+
+
+def test_one_that_fails_to_forget_after_a_fork_keeps_no_other_from_it(database: Path) -> None:
+    assert _scene("one_fails_to_forget", database) == [True, False] * 5

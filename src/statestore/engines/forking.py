@@ -33,8 +33,14 @@ def forget_after_fork(cache: Forgetful) -> None:
 
 
 def _forget_all() -> None:
+    failures: list[Exception] = []
     for cache in list(_caches):
-        cache.forget()
+        try:
+            cache.forget()
+        except Exception as error:  # noqa: BLE001 - told below: one that fails keeps no other from forgetting
+            failures.append(error)
+    if failures:
+        raise ExceptionGroup("after a fork, something was not forgotten", failures)
 
 
 _guards: WeakSet[threading.Lock] = WeakSet()
