@@ -221,10 +221,10 @@ def test_wrong_usage_is_one_line_and_exit_code_2(here: Path, arguments: tuple[st
     assert words in complaint
 
 
-def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+def test_debug_shows_the_traceback_and_ends_with_the_same_code(tmp_path: Path) -> None:
     for arguments in (("--debug", "ls"), ("ls", "--debug")):
         done = run(tmp_path, *arguments)
-        assert done.returncode != 0
+        assert done.returncode == run(tmp_path, "ls").returncode == 3
         assert "Traceback" in done.stderr
         assert "StoreNotFound" in done.stderr
 

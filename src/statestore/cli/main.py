@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.Abort:
         complain("stopped: nothing was changed")
         return NOT_FOUND
-    except Exception as error:  # noqa: BLE001 - shown as one line, or raised with --debug
+    except Exception as error:  # noqa: BLE001 - shown as one line, or in full with --debug
         _write_what_is_left()
         return _failed(error, is_debugging="--debug" in given)
     return code
@@ -64,8 +64,11 @@ def _failed(error: Exception, *, is_debugging: bool) -> int:
     if hasattr(error, "format_message"):  # typer's own: a wrong option, a missing argument
         return _misused(error)
     if is_debugging:
-        raise error
-    complain(told(error), getattr(error, "choices", ()))
+        import traceback  # noqa: PLC0415 - loaded when it is used
+
+        traceback.print_exception(error)
+    else:
+        complain(told(error), getattr(error, "choices", ()))
     return code_of(error)
 
 
