@@ -111,6 +111,8 @@ def is_unicode(text: str) -> bool:
 
 def check_text(text: object, where: str) -> str:
     """Give a text back; refuse anything else, and what is not Unicode."""
+    if type(text) is str and text.isascii():  # as most are
+        return text
     if not isinstance(text, str):
         raise InvalidValue(f"{where} is a text, not {type(text).__name__}")
     plain = text if type(text) is str else str.__str__(text)

@@ -30,10 +30,18 @@ _LAST_MICROSECOND = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(mic
 _whole_seconds: dict[str, int] = {}
 """Nanoseconds since 1970 of seconds that were read or written lately, by their text."""
 _MOST_SECONDS: Final = 4096
+_written: dict[str, int] = {}
+"""Nanoseconds since 1970 of moments that were written just now, by their text: they are about to be ordered."""
+_MOST_WRITTEN: Final = 128
 
 
 def nanoseconds(text: str) -> int:
     """Nanoseconds since 1970 of an RFC 3339 text; `InvalidValue` if it is none."""
+    written = _written.get(text)
+    return _read(text) if written is None else written
+
+
+def _read(text: str) -> int:
     if len(text) == 27 and text[26] == "Z" and text[19] == ".":  # the form that we write
         digits = text[20:26]
         if digits.isdigit() and digits.isascii():
@@ -95,13 +103,6 @@ def sortable(texts: Sequence[str]) -> Sequence[datetime] | Sequence[int]:
 
 def later_of(one: str, other: str) -> str:
     """The text that tells the later moment; the first one if they tell the same."""
-    if (
-        len(one) == len(other) == 27
-        and one[26] == other[26] == "Z"
-        and one[19] == other[19] == "."
-        and one[10] == other[10] == "T"
-    ):
-        return one if one >= other else other  # the form that we write sorts as text
     return one if nanoseconds(one) >= nanoseconds(other) else other
 
 
@@ -133,15 +134,18 @@ def text_of_micros(micros: int) -> str:
     """Microseconds since 1970 as text."""
     seconds, rest = divmod(micros, 1_000_000)
     if rest % 1000:
-        return f"{_second_text(seconds)}.{rest:06}Z"
-    return f"{_second_text(seconds)}.{rest // 1000:03}Z" if rest else f"{_second_text(seconds)}Z"
+        text = f"{_second_text(seconds)}.{rest:06}Z"
+    else:
+        text = f"{_second_text(seconds)}.{rest // 1000:03}Z" if rest else f"{_second_text(seconds)}Z"
+    if len(_written) >= _MOST_WRITTEN:
+        _written.clear()
+    _written[text] = micros * 1000
+    return text
 
 
 @lru_cache(maxsize=64)
 def _second_text(seconds: int) -> str:
-    text = "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}".format(*time.gmtime(seconds)[:6])
-    _noted(text, seconds * 1_000_000_000)  # what is written now is ordered next
-    return text
+    return "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}".format(*time.gmtime(seconds)[:6])
 
 
 def now_text() -> str:

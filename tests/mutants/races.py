@@ -154,7 +154,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "sqlite: batches of a group are judged by what was before the group",
         "engines/sqlite/writing.py",
-        "            return self._header(change.id)",
+        "        if isinstance(change, ChangeSession):\n            return self._header(change.id)",
+        "        if isinstance(change, ChangeSession):\n"
         '            seen = vars(self).setdefault("_seen", {})\n'
         "            there = self._header(change.id)\n"
         "            return seen.setdefault(change.id, there and Present(there.version, there.owner, there.created))",

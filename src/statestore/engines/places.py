@@ -16,8 +16,13 @@ LAST_SEQ: Final = (1 << SEQ_BITS) - 1
 def place_of(number: int, seq: int) -> int:
     """The place of a record: all of a session's lie together, in the order of their numbers."""
     if seq > LAST_SEQ:
-        raise NotSupported(f"a session in SQLite has sequence numbers up to {LAST_SEQ}, and {seq} is beyond")
+        raise beyond(seq)
     return number << SEQ_BITS | seq
+
+
+def beyond(seq: int) -> NotSupported:
+    """What is told of a sequence number for which there is no place."""
+    return NotSupported(f"a session in SQLite has sequence numbers up to {LAST_SEQ}, and {seq} is beyond")
 
 
 def seq_of(place: int) -> int:

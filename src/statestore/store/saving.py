@@ -12,7 +12,7 @@ from statestore.errors import NotSupported, SessionConflict, SessionNotFound
 from statestore.jsontext import changed_members, members
 from statestore.labels import LABEL_KEYS, labels_in, opening_of
 from statestore.ledger import Ledger, Origin, Shelf
-from statestore.records import Record, UserMessage, body_of, column_of, is_found_by_number, kind_of
+from statestore.records import USER, Record, UserMessage, body_of, column_of, is_found_by_number, kind_of
 from statestore.session import Session, field_values, ledger_of
 from statestore.stored import Numbering, SessionFields
 from statestore.timeline import placed
@@ -21,8 +21,10 @@ from statestore.timestamps import nanoseconds
 
 def new_record(record: Record, key: str | None = None) -> NewRecord:
     """A record as an engine takes it."""
-    opening = opening_of(record.content) if isinstance(record, UserMessage) else None
-    return NewRecord(kind_of(record), body_of(record), nanoseconds(record.timestamp_text), key, opening=opening)
+    moment = nanoseconds(record.timestamp_text)
+    if isinstance(record, UserMessage):
+        return NewRecord(USER, body_of(record), moment, key, None, opening_of(record.content))
+    return NewRecord(kind_of(record), body_of(record), moment, key)
 
 
 class Draft:

@@ -9,11 +9,10 @@ from typing import Any
 from statestore.engines.inspecting import KEPT, Counted, Row, faults_of_column, faults_of_document, faults_of_row, told
 from statestore.engines.places import places_between, seq_of
 from statestore.engines.snapshots import snapshot
+from statestore.engines.sqlite.failures import DAMAGED
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.sqlite.tolerating import damaged_as_bytes
 from statestore.stored import Problem
-
-_DAMAGED = "go back to a backup, or save what can be read: sqlite3 FILE .recover"
 
 
 def check_everything(connection: sqlite3.Connection) -> list[Problem]:
@@ -23,13 +22,13 @@ def check_everything(connection: sqlite3.Connection) -> list[Problem]:
             damage = [text for (text,) in connection.execute("PRAGMA integrity_check(100)") if text != "ok"]
         except sqlite3.DatabaseError as error:
             damage = [str(error)]
-        problems = [Problem("database", text, _DAMAGED) for text in damage]
+        problems = [Problem("database", text, DAMAGED) for text in damage]
         try:
             with damaged_as_bytes(connection):
                 problems += [*_check_sessions(connection), *_check_labels(connection)]
             problems += [*_check_strays(connection), *_check_documents(connection)]
         except sqlite3.DatabaseError as error:
-            problems.append(Problem("database", f"it cannot be read to its end: {error}", _DAMAGED))
+            problems.append(Problem("database", f"it cannot be read to its end: {error}", DAMAGED))
     return problems
 
 

@@ -11,6 +11,8 @@ from statestore.engines.columns import SENSELESS, senseless
 from statestore.engines.result_codes import code_of, fine_code_of
 from statestore.errors import CorruptData, StateStoreError, StoreUnavailable
 
+DAMAGED: Final = "go back to a backup, or save what can be read: sqlite3 FILE .recover"
+"""What to do about a damaged file."""
 _OF_A_DEAD_WRITER: Final = (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY)
 _AT_THE_END: Final = (sqlite3.SQLITE_IOERR_DELETE, sqlite3.SQLITE_IOERR_DIR_FSYNC, sqlite3.SQLITE_IOERR_UNLOCK)
 
@@ -54,7 +56,7 @@ def explanation(error: Exception, path: str, timeout: float) -> StateStoreError:
         case sqlite3.SQLITE_NOTADB:
             return StoreUnavailable(f"{path} is not an SQLite database, or is encrypted; it was left as it is")
         case sqlite3.SQLITE_CORRUPT:
-            return CorruptData(f"{path} is damaged ({error}): go back to a backup; check() tells what is wrong")
+            return CorruptData(f"{path} is damaged ({error}): {DAMAGED}")
         case sqlite3.SQLITE_CANTOPEN:
             return StoreUnavailable(
                 f"{path} cannot be opened: is its directory there and writable, and are file handles left? ({error})"

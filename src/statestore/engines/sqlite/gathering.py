@@ -9,8 +9,9 @@ itself if nobody does.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
@@ -56,22 +57,22 @@ class Gathering:
     def commit(self, batches: Sequence[Batch], make: Make) -> list[Result]:
         """Have batches made, each wholly or not at all, together with whatever else waits."""
         slots = list(map(Slot, batches))
-        while not _are_decided(slots):
+        while slots[-1].result is None:  # results come in order, so the last one is the one to look at
             if self._leading.locked():
                 self._wait(slots)
             else:
                 self._lead(slots, make)
-        return [slot.result for slot in slots if slot.result is not None]
+        return list(map(_RESULT, slots))
 
     def _wait(self, slots: list[Slot]) -> None:
         """Sleep until somebody has made these, or nobody leads."""
         entry = _Entry(slots, Sleep())
         self._waiting.append(entry)
         try:
-            while not _are_decided(slots) and self._leading.locked():
+            while slots[-1].result is None and self._leading.locked():
                 entry.sleep.until_woken(NAP)
         finally:
-            if not _are_decided(slots):
+            if slots[-1].result is None:
                 with suppress(ValueError):
                     self._waiting.remove(entry)
 
@@ -80,14 +81,12 @@ class Gathering:
         others: list[_Entry] = []
         try:
             with self._leading:
-                if _are_decided(own):
+                if own[-1].result is not None:
                     return
                 if self._waiting:
-                    waiting = self._waiting[:]
-                    del self._waiting[: len(waiting)]
-                    others = [entry for entry in waiting if not _are_decided(entry.slots)]
-                entries = (own, *(entry.slots for entry in others))
-                make([slot for slots in entries for slot in slots if slot.result is None])
+                    others = self._waiting[:]
+                    del self._waiting[: len(others)]
+                make(_undecided(own, others) if others or own[0].result is not None else own)
         finally:
             for entry in self._waiting[:1]:  # the next to lead; what it needs is there by now
                 entry.sleep.wake()
@@ -95,6 +94,9 @@ class Gathering:
                 entry.sleep.wake()
 
 
-def _are_decided(slots: list[Slot]) -> bool:
-    """Whether there is nothing left to do: results come in order, so the last one is the one to look at."""
-    return slots[-1].result is not None
+_RESULT: Final[Callable[[Slot], Result]] = attrgetter("result")
+
+
+def _undecided(own: list[Slot], others: Iterable[_Entry]) -> list[Slot]:
+    """What is left to do: an interrupted leader may have made some of these."""
+    return [slot for slots in (own, *(entry.slots for entry in others)) for slot in slots if slot.result is None]

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from statestore.engines.columns import age_of
 from statestore.errors import CorruptSession, InvalidValue
-from statestore.timestamps import later_of, nanoseconds
+from statestore.timestamps import nanoseconds
 
 
 class Header(Struct, gc=False):
@@ -37,7 +37,8 @@ class Header(Struct, gc=False):
     def move_to(self, updated: str) -> None:
         """Note when the session was changed; it never goes back."""
         try:
-            self.updated = later_of(self.updated, updated)
+            if nanoseconds(updated) > nanoseconds(self.updated):
+                self.updated = updated
         except InvalidValue as error:
             raise CorruptSession(f"session {self.id}: when it was changed last cannot be told: {error}") from error
 

@@ -44,7 +44,8 @@ class ConnectionPool:
         self._borrowers: set[int] = set()
         self._most_idle = MOST_IDLE
         self._is_held_up = False
-        self._is_torn = False
+        self.is_torn = False
+        """Whether this process was forked while a connection was in use."""
         with _forking:
             _pools.add(self)
 
@@ -66,7 +67,8 @@ class ConnectionPool:
         with self._lock:
             while self._is_held_up:
                 self._changed.wait()
-            self.check_is_whole()
+            if self.is_torn:
+                raise StoreClosed(TORN)
             self._borrowers.add(get_ident())  # a thread uses one at a time
             if self._idle:
                 return self._idle.pop()
@@ -75,11 +77,6 @@ class ConnectionPool:
         except BaseException:
             self._note_return()
             raise
-
-    def check_is_whole(self) -> None:
-        """Raise `StoreClosed` in a process that was forked while a connection was in use."""
-        if self._is_torn:
-            raise StoreClosed(TORN)
 
     def give_back(self, connection: sqlite3.Connection, *, is_sound: bool = True) -> None:
         """Take a connection back; one that failed, or is in the middle of something, is not used again."""
@@ -149,7 +146,7 @@ class ConnectionPool:
         self._is_held_up = False
         identity = self._identity()
         if self._borrowers and identity is not None:
-            self._is_torn = True
+            self.is_torn = True
             torn_files.add(identity)
         _inherited.extend(self._idle)
         self._idle, self._borrowers = [], set()

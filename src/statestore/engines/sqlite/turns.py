@@ -3,8 +3,9 @@
 Two lock files make a turnstile. Who wants to write waits at the gate; who is through the gate waits for the turn.
 So whoever has just written cannot be first again while others wait. For a moment it may, though: handing over costs
 more than writing, so a process goes on until its share of time is used up. When it lets go in between, it notes in the
-lock file for how long it may yet come back, and whoever is next does not even try before. Who queued up last is noted
-there, too: if it was ourselves, nobody has written since.
+lock file for how long it may yet come back, and whoever is next does not even try before. A process that met nobody
+lately saves itself that. Who queued up last is noted there, too: if it was ourselves, nobody has written since, but for
+whoever slipped in unmet.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ SHARE: Final = 0.015
 """Seconds that a process may go on for before it queues up again."""
 PAUSE: Final = 0.0005
 """Seconds that a process may pause within its share without losing the turn."""
+MEMORY: Final = 1.0
+"""Seconds for which a process expects others, once it met one."""
 NAP: Final = 0.0002
 LONGEST_NAP: Final = 0.005
 GROWTH: Final = 1.04
@@ -76,6 +79,7 @@ class Turnstile:
         self._is_ours_alone = False
         self._share_ends = 0.0
         self._reserved_until = 0.0
+        self._others_expected_until = 0.0
         self._queue: _Queue | None = None
         self._token = b""
         """What tells us from others who take turns."""
@@ -115,14 +119,20 @@ class Turnstile:
         """With the mutex held: wait for the turn; `StoreUnavailable` if others do not let go in time."""
         if self._turn < 0:  # in a child process, for the first time
             self.open()
-        if time.monotonic() < self._reserved_until and _try(self._turn):  # we had it just now, and nobody since
+        if time.monotonic() < self._reserved_until and _try(self._turn):  # we had it just now
             self.is_after_others = False
             return
-        notes = self._take_at_once() or self._take_in_line()
-        self._share_ends = time.monotonic() + SHARE
+        notes = self._take_at_once()
+        is_alone = notes is not None
+        if notes is None:
+            notes = self._take_in_line()
+        now = time.monotonic()
+        self._share_ends = now + SHARE
         self.is_after_others = notes.holder != self._token
         if self.is_after_others:
             self._note(self._token, _MOMENT.size + _COUNT.size)
+        if self.is_after_others or not is_alone:
+            self._others_expected_until = now + MEMORY
 
     def _take_at_once(self) -> _Notes | None:
         """If nobody waits, take the turn; what was noted before."""
@@ -147,8 +157,10 @@ class Turnstile:
 
     def hand_on(self) -> None:
         """Let others write, as soon as we do not come back. Whatever interrupts this, `let_go` must follow."""
-        self._reserved_until = min(time.monotonic() + PAUSE, self._share_ends)
-        self._note(_MOMENT.pack(self._reserved_until), 0)
+        now = time.monotonic()
+        self._reserved_until = min(now + PAUSE, self._share_ends)
+        if now < self._others_expected_until:
+            self._note(_MOMENT.pack(self._reserved_until), 0)
         self._unlock_turn()
 
     def let_go(self) -> None:
@@ -290,7 +302,8 @@ def _lock_file(path: str, mode: int) -> int:
 def _close(fds: Iterable[int]) -> None:
     for fd in fds:
         if fd >= 0:
-            os.close(fd)
+            with suppress(OSError):  # a program that becomes a daemon has closed it already
+                os.close(fd)
 
 
 def _try(fd: int) -> bool:

@@ -40,6 +40,8 @@ class Upkeep:
         self._pages = self._commits = 0
         self._last_change: int | None = None
         self._round = 0
+        self.is_due = False
+        """Whether enough was written to tidy up."""
 
     def note_commit(self, pages: int, changes: int = 0) -> None:
         """Count what we wrote."""
@@ -47,6 +49,8 @@ class Upkeep:
         self._commits += 1
         if self._last_change is not None:
             self._last_change += changes
+        has_many = self._pages >= PAGES_BETWEEN_CHECKPOINTS and self._commits >= COMMITS_BETWEEN_CHECKPOINTS
+        self.is_due = has_many or self._pages * PAGE >= LARGE
 
     def note_others(self, connection: sqlite3.Connection) -> bool:
         """Count what others wrote since our last turn, or since the log was written back by one of them; whether
@@ -62,27 +66,22 @@ class Upkeep:
             self._pages += PAGES_OF_A_CHANGE * (last - known)
         return last != known
 
-    def tidy_if_due(self, connection: sqlite3.Connection) -> None:
-        """When enough was written, tidy up."""
-        is_due = self._pages >= PAGES_BETWEEN_CHECKPOINTS and self._commits >= COMMITS_BETWEEN_CHECKPOINTS
-        if is_due or self._pages * PAGE >= LARGE:
-            self._pages = self._commits = 0
-            self._round = self._turns.begin_round()
-            self._tidy(connection)
-
     def tidy_after_others(self, connection: sqlite3.Connection) -> None:
         """When a store is opened: do what processes that did not live long enough left undone."""
         oldest, last = connection.execute(SQL["changes_kept"]).fetchone()
         has_old_changes = last is not None and last - oldest > self._changes_kept + PAGES_BETWEEN_CHECKPOINTS
         if has_old_changes or self._file.log_size() > LARGE:
-            self._tidy(connection)
+            self.tidy(connection)
 
-    def _tidy(self, connection: sqlite3.Connection) -> None:
+    def tidy(self, connection: sqlite3.Connection) -> None:
         """Forget old changes, write the log back.
 
         What was committed before stays committed, so whatever fails here is nobody's failure, and is tried again.
         """
+        self._pages = self._commits = 0
+        self.is_due = False
         try:
+            self._round = self._turns.begin_round()
             connection.execute(SQL["forget_changes"], (last_change(connection) - self._changes_kept,))
             self._checkpoint(connection)
         except (sqlite3.Error, OSError) as error:

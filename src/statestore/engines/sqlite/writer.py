@@ -13,11 +13,11 @@ from statestore.engines.result_codes import is_lock_timeout
 from statestore.engines.sqlite.connecting import DatabaseFile
 from statestore.engines.sqlite.failures import explanation, may_have_happened
 from statestore.engines.sqlite.gathering import Gathering, Slot
-from statestore.engines.sqlite.pool import ConnectionPool
+from statestore.engines.sqlite.pool import TORN, ConnectionPool
 from statestore.engines.sqlite.turns import Turnstile
 from statestore.engines.sqlite.upkeep import PAGE, Upkeep
 from statestore.engines.sqlite.writing import KnownHeaders, OutdatedHeader, Transaction
-from statestore.errors import StateStoreError
+from statestore.errors import StateStoreError, StoreClosed
 
 T = TypeVar("T")
 
@@ -44,7 +44,8 @@ class Writer:
 
     def _make(self, slots: list[Slot]) -> None:
         try:
-            self._pool.check_is_whole()
+            if self._pool.is_torn:
+                raise StoreClosed(TORN)
             with self._turns.mutex:  # as in `Turnstile.turn`, whose context manager would cost microseconds a commit
                 try:
                     self._turns.take()
@@ -65,33 +66,35 @@ class Writer:
         try:
             if self._turns.is_after_others and self._upkeep.note_others(connection):
                 self._known.clear()
-            self._make_together(connection, slots)
-            self._upkeep.tidy_if_due(connection)
+            try:
+                self._in_transaction(connection, slots)
+            except Exception as error:  # noqa: BLE001 - made otherwise, or raised again
+                self._make_otherwise(connection, slots, error)
+            if self._upkeep.is_due:
+                self._upkeep.tidy(connection)
             is_sound = True
         finally:
             self._pool.give_back(connection, is_sound=is_sound)
 
-    def _make_together(self, connection: sqlite3.Connection, slots: list[Slot]) -> None:
-        """Make all batches in one transaction; or, if that fails for any of them, each one alone."""
-        try:
-            self._in_transaction(connection, slots)
-        except Exception as error:
-            if len(slots) == 1 or is_lock_timeout(error) or may_have_happened(error):
-                raise
-            for slot in slots:
-                try:
-                    self._in_transaction(connection, [slot])
-                except Exception as failure:  # noqa: BLE001 - carried to whoever sent this batch, whatever it is
-                    slot.result = self._explained(failure)
+    def _make_otherwise(self, connection: sqlite3.Connection, slots: list[Slot], error: Exception) -> None:
+        """When all in one transaction failed: try again if we relied on what is not so any more, or make each alone."""
+        if isinstance(error, OutdatedHeader):  # somebody wrote without taking turns; by now nothing is known
+            try:
+                self._in_transaction(connection, slots)
+                return
+            except Exception as again:  # noqa: BLE001 - made otherwise, or raised again
+                error = again
+        if len(slots) == 1 or is_lock_timeout(error) or may_have_happened(error):
+            raise error
+        for slot in slots:
+            self._known.clear()
+            try:
+                self._in_transaction(connection, [slot])
+            except Exception as failure:  # noqa: BLE001 - carried to whoever sent this batch, whatever it is
+                slot.result = self._explained(failure)
 
     def _in_transaction(self, connection: sqlite3.Connection, slots: list[Slot]) -> None:
         """Make some batches in one transaction."""
-        try:
-            self._try_transaction(connection, slots)
-        except OutdatedHeader:  # somebody wrote without taking turns; by now nothing is known
-            self._try_transaction(connection, slots)
-
-    def _try_transaction(self, connection: sqlite3.Connection, slots: list[Slot]) -> None:
         cursor = connection.cursor()
         transaction = Transaction(cursor, self._known)
         cursor.execute("BEGIN IMMEDIATE")
@@ -133,7 +136,8 @@ class Writer:
             result = work(connection)
             connection.execute("COMMIT")
             self._upkeep.note_commit(PAGES_OF_A_STEP)
-            self._upkeep.tidy_if_due(connection)
+            if self._upkeep.is_due:
+                self._upkeep.tidy(connection)
             return result
 
 

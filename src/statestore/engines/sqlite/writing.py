@@ -30,11 +30,11 @@ from statestore.engine import (
     PutDocument,
 )
 from statestore.engines.judging import Present, SingleChange, Stored, judge
-from statestore.engines.places import LAST_SEQ, place_of, places_between
+from statestore.engines.places import LAST_SEQ, beyond, place_of, places_between
 from statestore.engines.sqlite.headers import Header
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.versions import new_version
-from statestore.errors import CorruptSession, InvalidValue
+from statestore.errors import CorruptSession, InvalidValue, StateStoreError
 from statestore.jsontext import changed_members
 from statestore.records import column_of
 from statestore.stored import OPTIONAL_FIELDS
@@ -56,16 +56,17 @@ class OutdatedHeader(CorruptSession):
 class Transaction:
     """The writes of one transaction that somebody else begins and commits."""
 
+    relies_on_known = False
+    """Whether it takes a session for what it was when we wrote it last."""
+    bytes = 0
+    """How much content was written or deleted: many builds of SQLite overwrite what is deleted with zeros."""
+    changes = 0
+    """How many changes were noted."""
+
     def __init__(self, cursor: sqlite3.Cursor, known: KnownHeaders) -> None:
         self._execute = cursor.execute
         self._execute_many = cursor.executemany
         self._known = known
-        self.relies_on_known = False
-        """Whether it takes a session for what it was when we wrote it last."""
-        self.bytes = 0
-        """How much content was written or deleted: many builds of SQLite overwrite what is deleted with zeros."""
-        self.changes = 0
-        """How many changes were noted."""
         self._headers: dict[str, Header | None] = {}
         self._touched: dict[str, Header] = {}
         self._doomed: list[Header] = []
@@ -77,19 +78,16 @@ class Transaction:
         ids: set[str] = set()
         for batch in batches:
             for change in batch:
-                if isinstance(change, (ChangeSession, DeleteSession)):
+                if isinstance(change, DeleteSession):
+                    self._known.pop(change.id, None)
                     ids.add(change.id)
-                    self._forget_if_doomed(change)
+                elif isinstance(change, ChangeSession):
+                    ids.add(change.id)
         unknown = ids - self._known.keys()
         if len(unknown) > 1:
             self._headers.update(dict.fromkeys(unknown))
             for row in self._execute(SQL["headers"], (msgspec.json.encode(list(unknown)).decode(),)):
                 self._headers[row[1]] = Header(*row)
-
-    def _forget_if_doomed(self, change: ChangeSession | DeleteSession) -> None:
-        """Writing a session shows whether it is as we know it. Deleting it does not: it has to be looked up."""
-        if isinstance(change, DeleteSession):
-            self._known.pop(change.id, None)
 
     def make(self, batch: Batch) -> list[Outcome]:
         """Make a batch; raises `PreconditionFailed`, and has changed nothing, if it may not be made."""
@@ -126,7 +124,7 @@ class Transaction:
 
     def _flush_touched(self) -> None:
         touched, self._touched = self._touched, {}
-        rows = [header.row() for header in touched.values()]
+        rows = list(map(Header.row, touched.values()))
         if self._execute_many(SQL["update_session"], rows).rowcount != len(rows):
             raise OutdatedHeader(f"a session is not at the version that was read: one of {list(touched)[:9]}")
         self._known.update(touched)
@@ -134,8 +132,10 @@ class Transaction:
     # -- looking
 
     def _find(self, change: SingleChange) -> Stored | None:
-        if isinstance(change, (ChangeSession, DeleteSession)):
-            self._forget_if_doomed(change)
+        if isinstance(change, ChangeSession):
+            return self._header(change.id)
+        if isinstance(change, DeleteSession):  # which does not show whether it is as we know it, as a write does
+            self._known.pop(change.id, None)
             return self._header(change.id)
         row = self._execute(SQL["document_version"], (change.category, change.name, change.kind)).fetchone()
         return Present(row[0]) if row else None
@@ -176,28 +176,30 @@ class Transaction:
 
     def _change_session(self, change: ChangeSession) -> Outcome:
         header = self._headers[change.id]
-        before = header.version if header else None
-        free = header.next_seq if header else 1
-        is_header = bool(header is None or change.set_fields or change.set_metadata or change.unset_metadata)
         if header is None:
             assert change.create is not None
             header = self._create(change.id, change.create, change.updated)
+            before, free, is_header = None, 1, True
+        else:
+            before, free, is_header = header.version, header.next_seq, False
         if change.truncate_after is not None:
             self._truncate(header, change.truncate_after)
         seqs, first, last = self._append(header, change, free) if change.append else ((), None, None)
         if change.set_fields:
             self._set_fields(header, change.set_fields)
+            is_header = True
         if change.set_metadata or change.unset_metadata:
             self._change_metadata(header, change)
+            is_header = True
         header.move_to(change.updated)
         if change.id not in self._touched:
             self._touched[change.id] = header
             header.stored_version = header.version
         header.version = new_version()
-        if first is not None and last is not None and change.truncate_after is None and not is_header:
-            self._appended.append((header.number, first, last))  # as almost always
-        else:
+        if first is None or last is None or is_header or change.truncate_after is not None:
             self._note(header.number, first, last, change.truncate_after, is_header=is_header)
+        else:
+            self._appended.append((header.number, first, last))  # as almost always
         return Outcome(before, header.version, seqs)
 
     def _create(self, session_id: str, new: NewSession, updated: str) -> Header:
@@ -232,33 +234,38 @@ class Transaction:
     ) -> tuple[tuple[int, ...], int | None, int | None]:
         """Add records, whose own numbers must be free; the number of each, and the first and the last that is new."""
         seqs: list[int] = []
-        counts = [0, 0, 0]
+        counts = [header.users, header.agents, header.events]
+        size = 0
         first = last = None
+        next_seq = header.next_seq
+        base = place_of(header.number, 0)
         for record in change.append:
-            seq = None if record.key is None else self._seq_of_key(header, record.key)
-            if seq is None:
-                seq = last = header.next_seq if record.seq is None else record.seq
-                if seq < free:
-                    raise InvalidValue(
-                        f"session {header.id}: a record asks for number {seq}, and the first free one is {free}"
-                    )
-                free = seq + 1
-                first = seq if first is None else first
-                column = column_of(record.kind)
-                counts[column] += 1
-                self._records.append((place_of(header.number, seq), column, record.body.decode()))
-                if record.key is not None:
-                    self._execute(SQL["insert_key"], (header.number, record.key, seq))
-                if record.opening is not None and header.opening is None:
-                    header.opening = record.opening
-                if seq != header.next_seq or column != (seq - 1) % 2:
-                    header.alternates = 0
-                header.size += len(record.body)
-                self.bytes += len(record.body)
-                if seq >= header.next_seq:
-                    header.next_seq = free
+            if record.key is not None and (seq := self._seq_of_key(header, record.key)) is not None:
+                seqs.append(seq)
+                continue
+            last = seq = next_seq if record.seq is None else record.seq
+            if not free <= seq <= LAST_SEQ:
+                raise _misplaced(header, seq, free)
+            free = seq + 1
+            if first is None:
+                first = seq
+            column = column_of(record.kind)
+            if seq != next_seq or column != (seq - 1) % 2:
+                header.alternates = 0
+            next_seq = max(next_seq, free)
+            counts[column] += 1
+            body = record.body
+            size += len(body)
+            self._records.append((base + seq, column, body.decode()))
+            if record.key is not None:
+                self._execute(SQL["insert_key"], (header.number, record.key, seq))
+            if header.opening is None:
+                header.opening = record.opening
             seqs.append(seq)
-        header.count(*counts)
+        header.users, header.agents, header.events = counts
+        header.next_seq = next_seq
+        header.size += size
+        self.bytes += size
         return tuple(seqs), first, last
 
     def _seq_of_key(self, header: Header, key: str) -> int | None:
@@ -320,6 +327,13 @@ class Transaction:
         self._execute_many(SQL["note_appended"], self._appended)
         self.changes += len(self._appended)
         self._appended = []
+
+
+def _misplaced(header: Header, seq: int, free: int) -> StateStoreError:
+    """Why a record cannot have this number."""
+    if seq > LAST_SEQ:
+        return beyond(seq)
+    return InvalidValue(f"session {header.id}: a record asks for number {seq}, and the first free one is {free}")
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
