@@ -138,7 +138,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a row with a value of the wrong type is listed",
         "engines/sqlite/listing.py",
-        "if tuple(map(type, row)) in _SOUND:",
+        "if tuple(map(type, shown)) in _SOUND:",
         "if True:",
         f"{HOSTILE}::test_a_value_of_the_wrong_type_is_left_out_of_listings_and_cannot_be_loaded",
     ),

@@ -152,6 +152,13 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{RACES}[sqlite]",
     ),
     Mutant(
+        "sqlite: a session that is written again and again is missing in listings",
+        "engines/sqlite/listing.py",
+        '("is_busy = 0", "is_busy <> 0")',
+        '("is_busy = 0", "is_busy < 0")',
+        "sqlite/test_sqlite_busy.py::test_busy_and_idle_sessions_are_listed_and_counted_together",
+    ),
+    Mutant(
         "sqlite: batches of a group are judged by what was before the group",
         "engines/sqlite/writing.py",
         "        if isinstance(change, ChangeSession):\n            return self._header(change.id)",

@@ -16,7 +16,8 @@ from sqlite_hooks import LOCK_FILES, files_beside, raw, verdict
 from children import together
 from statestore import StateStore, StoreUnavailable, UserMessage
 from statestore.engines.sqlite import SqliteEngine, migrating
-from statestore.engines.sqlite.migrating import MIGRATIONS, check_schema, migrate
+from statestore.engines.sqlite.migrating import MIGRATIONS, READINGS, check_schema, migrate
+from statestore.engines.sqlite.writing import BUSY
 from statestore.host import step
 from statestore.stored import SessionFields, StoredRecord, StoredSession
 
@@ -121,6 +122,33 @@ def test_every_copied_session_of_the_golden_file_is_as_its_original(
     assert (stored.next_seq, stored.message_count) == (original.next_seq, original.message_count)
 
 
+def test_an_old_file_gets_the_schema_of_a_new_one(golden: Path, tmp_path: Path) -> None:
+    StateStore.open(golden).close()
+    StateStore.open(tmp_path / "new.db").close()
+    query = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"
+    with raw(golden) as old, raw(tmp_path / "new.db") as new:
+        assert old.execute(query).fetchall() == new.execute(query).fetchall()
+        assert old.execute("PRAGMA user_version").fetchall() == [(len(MIGRATIONS),)]
+
+
+def test_there_is_a_way_to_read_every_older_schema() -> None:
+    assert set(READINGS) == set(range(1, len(MIGRATIONS)))
+
+
+def test_who_reads_an_old_file_goes_on_when_somebody_brings_it_up_to_date(golden: Path) -> None:
+    with StateStore.open(golden, read_only=True) as reader:
+        before = reader.list_sessions()
+        with StateStore.open(golden) as writer:
+            assert reader.list_sessions() == before
+            for _ in range(BUSY):
+                writer.append("gaps", UserMessage("again"))
+            newest = writer.list_sessions()
+            assert newest[0].id == "gaps"
+            assert reader.list_sessions() == newest
+        assert reader.list_sessions() == newest
+        assert reader.check() == []
+
+
 def test_every_document_of_the_golden_file_is_read_as_it_was_written(golden: Path) -> None:
     with StateStore.open(golden) as store:
         assert store.list_categories() == ["images", "notes", "projects/alpha"]
@@ -165,7 +193,7 @@ def _version(store: StateStore) -> str:
 
 # -- steps -----------------------------------------------------------------------------------------------------------
 
-SECOND = """
+NEXT = """
 CREATE TABLE second (x INTEGER NOT NULL) STRICT;
 -- a comment; with a semicolon
 INSERT INTO second VALUES (1);
@@ -177,9 +205,9 @@ END;
 """
 
 
-def test_a_second_step_run_by_several_processes_at_once_happens_once(golden: Path) -> None:
-    steps = [*MIGRATIONS[:1], SECOND]
-    assert together("fork", migrators.run_migration, [(str(golden), steps)] * 4) == [2] * 4
+def test_a_further_step_run_by_several_processes_at_once_happens_once(golden: Path) -> None:
+    steps = [*MIGRATIONS, NEXT]
+    assert together("fork", migrators.run_migration, [(str(golden), steps)] * 4) == [len(steps)] * 4
     with raw(golden) as connection:
         assert connection.execute("SELECT x FROM second").fetchall() == [(1,)]
         assert connection.execute("SELECT count(*) FROM sessions WHERE flavour IS NULL").fetchone() == (9,)
@@ -188,8 +216,8 @@ def test_a_second_step_run_by_several_processes_at_once_happens_once(golden: Pat
 
 def test_all_steps_run_by_several_processes_at_once_on_nothing_happen_once(database: Path) -> None:
     database.touch()
-    steps = [*MIGRATIONS[:1], SECOND]
-    assert together("spawn", migrators.run_migration, [(str(database), steps)] * 2) == [2] * 2
+    steps = [*MIGRATIONS, NEXT]
+    assert together("spawn", migrators.run_migration, [(str(database), steps)] * 2) == [len(steps)] * 2
     with raw(database) as connection:
         assert connection.execute("SELECT x FROM second").fetchall() == [(1,)]
 
@@ -200,17 +228,18 @@ def test_a_step_that_fails_leaves_nothing_of_itself(
 ) -> None:
     query = "SELECT name, sql FROM sqlite_schema ORDER BY name"
     with raw(golden) as connection:
+        migrate(connection, str(golden))
         before = connection.execute(query).fetchall()
         for _ in range(2):
             with pytest.raises(sqlite3.Error):
-                migrate(connection, str(golden), steps=[*MIGRATIONS[:1], SECOND + failing])
+                migrate(connection, str(golden), steps=[*MIGRATIONS, NEXT + failing])
             assert not connection.in_transaction
             assert connection.execute(query).fetchall() == before
-            assert check_schema(connection, str(golden)) == 1
-        monkeypatch.setattr(migrating, "MIGRATIONS", [*MIGRATIONS[:1], SECOND])
-        migrate(connection, str(golden), steps=[*MIGRATIONS[:1], SECOND])
+            assert check_schema(connection, str(golden)) == len(MIGRATIONS)
+        monkeypatch.setattr(migrating, "MIGRATIONS", [*MIGRATIONS, NEXT])
+        migrate(connection, str(golden), steps=[*MIGRATIONS, NEXT])
         monkeypatch.undo()
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
     with pytest.raises(StoreUnavailable, match="newer"):
         StateStore.open(golden)
 

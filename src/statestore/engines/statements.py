@@ -16,8 +16,13 @@ def named_statements(directory: str) -> dict[str, str]:
 
 def migration_steps(directory: str) -> list[str]:
     """The steps in ``migrations/`` that lead from nothing to the present schema; the first one leads to version 1."""
-    names = sorted(name for name in os.listdir(os.path.join(directory, "migrations")) if name.endswith(".sql"))
-    return [_read(directory, "migrations", name) for name in names]
+    return list(numbered_scripts(os.path.join(directory, "migrations")).values())
+
+
+def numbered_scripts(directory: str) -> dict[int, str]:
+    """What lies in a directory as ``0001.sql`` and so on, by number."""
+    names = sorted(name for name in os.listdir(directory) if name.endswith(".sql"))
+    return {int(name.removesuffix(".sql")): _read(directory, name) for name in names}
 
 
 def _read(*path: str) -> str:

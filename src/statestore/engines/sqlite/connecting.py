@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple
 from statestore.engines.flushing import flush, flush_directory
 from statestore.engines.sqlite.failures import explained
 from statestore.engines.sqlite.filesystems import is_on_network
+from statestore.engines.sqlite.migrating import show_as_present
 from statestore.engines.sqlite.pool import TORN, Identity, torn_files
 from statestore.errors import StoreClosed, StoreNotFound, StoreUnavailable
 
@@ -237,6 +238,8 @@ class DatabaseFile:
             if sys.platform == "darwin":
                 execute("PRAGMA fullfsync=ON")
                 execute("PRAGMA checkpoint_fullfsync=ON")
+            if self._read_only:
+                show_as_present(connection)
         except BaseException:
             connection.close()
             raise

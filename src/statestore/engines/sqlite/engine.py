@@ -39,7 +39,7 @@ from statestore.engines.sqlite.indexing import (
     is_damage_of_index,
     last_change,
 )
-from statestore.engines.sqlite.migrating import MIGRATIONS, check_schema, migrate
+from statestore.engines.sqlite.migrating import check_schema, migrate
 from statestore.engines.sqlite.pool import ConnectionPool
 from statestore.engines.sqlite.resting import RestingFile
 from statestore.engines.sqlite.turns import Turnstile
@@ -47,7 +47,7 @@ from statestore.engines.sqlite.upkeep import Upkeep
 from statestore.engines.sqlite.watching import changed_since, present_cursor, read_changes
 from statestore.engines.sqlite.writer import Writer
 from statestore.engines.usage import Usage
-from statestore.errors import CorruptData, InvalidValue, StoreNotFound, StoreUnavailable
+from statestore.errors import CorruptData, InvalidValue, StoreNotFound
 from statestore.stored import Document, DocumentInfo, DocumentKind, Problem, SearchHit, SessionSummary, StoredSession
 
 log = logging.getLogger("statestore")
@@ -128,14 +128,8 @@ class SqliteEngine:
         self._usage.open()
 
     def _check_readable(self) -> None:
-        version = self._read_at_rest(lambda connection: check_schema(connection, self._path))
-        if version == 0:
+        if self._read_at_rest(lambda connection: check_schema(connection, self._path)) == 0:
             raise StoreNotFound.at(self._path, read_only=True)
-        if version < len(MIGRATIONS):
-            raise StoreUnavailable(
-                f"{self._path} has the schema version {version}, and this statestore reads {len(MIGRATIONS)}: "
-                "open it once for writing, which brings it up to date"
-            )
 
     async def close(self) -> None:
         if self._usage.close():

@@ -27,6 +27,8 @@ class Header(Struct, gc=False):
     opening: str | None
     stored_version: str = ""
     """The version that is in the database, once it is no longer ``version``."""
+    writes: int = 0
+    """How often it was written since it was looked up."""
 
     def count(self, users: int, agents: int, events: int) -> None:
         """Note that there are more records of each kind, or fewer."""

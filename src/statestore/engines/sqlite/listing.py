@@ -27,6 +27,11 @@ _TYPE: Final = "a value in its row is of the wrong type"
 _MOMENT: Final = "when it was created or changed cannot be told"
 
 _NO_LIMIT: Final = 2**62
+_SELECT: Final = f"SELECT {SUMMARY_COLUMNS}, age, age_rest FROM sessions"  # noqa: S608 - our own names
+_PARTS: Final = ("is_busy = 0", "is_busy <> 0")
+"""The sessions that the indexes of listings have, and those that they leave out."""
+_SUMMARY: Final = slice(-2)
+"""What a row tells of a session, without what it is sorted by."""
 
 PIECE: Final = 500
 """How many rows are looked at together."""
@@ -44,24 +49,13 @@ def list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[S
 
 
 def _list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[SessionSummary]:
-    where, values = _conditions(query)
-    if query.order == "id":
-        order = "id"
-        if query.after is not None:
-            where.append("id > ?")
-            values.append(query.after.id)
-    else:
-        order = "age, age_rest, id"
-        if query.after is not None:
-            where.append("(age, age_rest, id) > (?, ?, ?)")
-            values += [*age_of(query.after.updated_ns), query.after.id]
-    sql = f"SELECT {SUMMARY_COLUMNS} FROM sessions {_clause(where)} ORDER BY {order} LIMIT ? OFFSET ?"  # noqa: S608 - our own names
+    sql, values = _by_id(query) if query.order == "id" else _newest_first(query)
     limit = _NO_LIMIT if query.limit is None else min(query.limit, _NO_LIMIT)
     found: list[SessionSummary] = []
     count = 0
     with snapshot(connection):
         for most in (limit, _NO_LIMIT):  # others take the places of those that are left out
-            with closing(connection.execute(sql, (*values, most, count))) as rows:
+            with closing(connection.execute(f"{sql} LIMIT ? OFFSET ?", (*values, most, count))) as rows:
                 while len(found) < limit and (some := rows.fetchmany(min(PIECE, limit - len(found)))):
                     found += _summaries(some)
                     count += len(some)
@@ -70,12 +64,31 @@ def _list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[
     return found
 
 
+def _by_id(query: SessionQuery) -> tuple[str, list[object]]:
+    where, values = _conditions(query)
+    if query.after is not None:
+        where.append("id > ?")
+        values.append(query.after.id)
+    return f"{_SELECT} {_clause(where)} ORDER BY id", values
+
+
+def _newest_first(query: SessionQuery) -> tuple[str, list[object]]:
+    """By index, but for sessions that are busy: SQLite sorts those few, and puts them in their places."""
+    where, values = _conditions(query)
+    if query.after is not None:
+        where.append("(age, age_rest, id) > (?, ?, ?)")
+        values += [*age_of(query.after.updated_ns), query.after.id]
+    idle, busy = (_clause([part, *where]) for part in _PARTS)
+    return f"{_SELECT} {idle} UNION ALL {_SELECT} {busy} ORDER BY age, age_rest, id", values * 2
+
+
 def _summaries(rows: list[tuple[Any, ...]]) -> list[SessionSummary]:
     """The sessions of some rows, but for those that are damaged."""
     found: list[SessionSummary] = []
     for row in rows:
-        if tuple(map(type, row)) in _SOUND:
-            found.append(SessionSummary(*row))
+        shown = row[_SUMMARY]
+        if tuple(map(type, shown)) in _SOUND:
+            found.append(SessionSummary(*shown))
         else:
             _warn_left_out(row[0], _TYPE)
     return found if _tell_moments(found) else _with_moments(found)
@@ -108,8 +121,10 @@ def _warn_left_out(session_id: object, why: str) -> None:
 def count_sessions(connection: sqlite3.Connection, query: SessionQuery) -> int:
     """How many sessions a query selects, ``limit`` and ``after`` aside."""
     where, values = _conditions(query)
-    (count,) = connection.execute(f"SELECT count(*) FROM sessions {_clause(where)}", values).fetchone()  # noqa: S608
-    return count
+    parts = [[part, *where] for part in _PARTS] if query.user_id is not None else [where]  # else no index helps
+    counts = (f"SELECT count(*) FROM sessions {_clause(part)}" for part in parts)  # noqa: S608 - our own names
+    rows = connection.execute(" UNION ALL ".join(counts), values * len(parts))
+    return sum(count for (count,) in rows)
 
 
 def _clause(where: list[str]) -> str:

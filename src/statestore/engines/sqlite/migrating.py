@@ -1,4 +1,7 @@
-"""Schema versions: a new file gets the present one, an old file is led to it step by step, a newer one is refused."""
+"""Schema versions: a new file gets the present one, an old file is led to it step by step, a newer one is refused.
+
+Who may only read an old file sees it through views, as if it had the present schema.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import os
 import sqlite3
 from typing import Final
 
-from statestore.engines.statements import migration_steps
+from statestore.engines.statements import migration_steps, numbered_scripts
 from statestore.errors import StoreUnavailable
 
 MIGRATIONS: Final = migration_steps(os.path.dirname(__file__))
+READINGS: Final = numbered_scripts(os.path.join(os.path.dirname(__file__), "readings"))
+"""For each older version of the schema: views that make the present one of it."""
 
 
 def check_schema(connection: sqlite3.Connection, path: str, *, known: int = len(MIGRATIONS)) -> int:
@@ -21,6 +26,13 @@ def check_schema(connection: sqlite3.Connection, path: str, *, known: int = len(
             "it was written by a newer release, so upgrade statestore to open it"
         )
     return version
+
+
+def show_as_present(connection: sqlite3.Connection) -> None:
+    """Let a connection see a database of an older schema as if it had the present one."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    for statement in _statements(READINGS.get(version, "")):
+        connection.execute(statement)
 
 
 def migrate(connection: sqlite3.Connection, path: str, *, steps: list[str] = MIGRATIONS) -> None:

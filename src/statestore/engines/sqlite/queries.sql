@@ -19,6 +19,13 @@ VALUES (?, ?, '', ?, ?, 0, 0, ?, 0, 0, 0, 0, 0);
 UPDATE sessions SET version = ?, updated = ?, age = ?, age_rest = ?, next_seq = ?, users = ?, agents = ?, events = ?,
     alternates = ?, size = ?, opening = ? WHERE number = ? AND version = ?;
 
+-- name: set_busy
+UPDATE sessions SET is_busy = 1
+WHERE number = ? AND is_busy = 0 AND (SELECT count(*) FROM sessions WHERE is_busy <> 0) < 256; -- listings sort them
+
+-- name: set_idle
+UPDATE sessions SET is_busy = 0 WHERE is_busy <> 0;
+
 -- name: insert_record
 INSERT INTO records (place, kind, body) VALUES (?, ?, ?);
 

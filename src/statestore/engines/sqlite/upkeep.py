@@ -74,7 +74,7 @@ class Upkeep:
             self.tidy(connection)
 
     def tidy(self, connection: sqlite3.Connection) -> None:
-        """Forget old changes, write the log back.
+        """Forget old changes, call no session busy any more, write the log back.
 
         What was committed before stays committed, so whatever fails here is nobody's failure, and is tried again.
         """
@@ -82,6 +82,7 @@ class Upkeep:
         self.is_due = False
         try:
             self._round = self._turns.begin_round()
+            connection.execute(SQL["set_idle"])
             connection.execute(SQL["forget_changes"], (last_change(connection) - self._changes_kept,))
             self._checkpoint(connection)
         except (sqlite3.Error, OSError) as error:

@@ -71,7 +71,7 @@ class Writer:
             except Exception as error:  # noqa: BLE001 - made otherwise, or raised again
                 self._make_otherwise(connection, slots, error)
             if self._upkeep.is_due:
-                self._upkeep.tidy(connection)
+                self._tidy(connection)
             is_sound = True
         finally:
             self._pool.give_back(connection, is_sound=is_sound)
@@ -137,8 +137,12 @@ class Writer:
             connection.execute("COMMIT")
             self._upkeep.note_commit(PAGES_OF_A_STEP)
             if self._upkeep.is_due:
-                self._upkeep.tidy(connection)
+                self._tidy(connection)
             return result
+
+    def _tidy(self, connection: sqlite3.Connection) -> None:
+        self._upkeep.tidy(connection)
+        self._known.clear()  # they are not busy any more, and may become so anew
 
 
 def _written(transaction: Transaction, slots: list[Slot]) -> list[Result]:

@@ -6,13 +6,15 @@ sessions and changes.
 
 The rows of sessions that were written just now are known, and not looked up again. Whether they still are as we left
 them shows when they are written: the version in the database must be the one that we know. If it is not, nothing of
-the transaction happens, and it is made again from what is there.
+the transaction happens, and it is made again from what is there. One that is written several times while it is known is
+busy, until somebody tidies up: the indexes of listings leave it out.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 
@@ -44,6 +46,9 @@ _FIELD_UPDATES = {
     for name in (*OPTIONAL_FIELDS, *LABELS)
     if name != "opening"  # which is written with the header
 }
+
+BUSY: Final = 3
+"""How many writes in a row make a session busy."""
 
 KnownHeaders = dict[str, Header]
 """Sessions as we wrote them last, by id."""
@@ -196,6 +201,9 @@ class Transaction:
             self._touched[change.id] = header
             header.stored_version = header.version
         header.version = new_version()
+        header.writes += 1
+        if header.writes == BUSY:
+            self._execute(SQL["set_busy"], (header.number,))
         if first is None or last is None or is_header or change.truncate_after is not None:
             self._note(header.number, first, last, change.truncate_after, is_header=is_header)
         else:
