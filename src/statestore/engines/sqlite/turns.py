@@ -4,8 +4,8 @@ Two lock files make a turnstile. Who wants to write waits at the gate; who is th
 So whoever has just written cannot be first again while others wait. For a moment it may, though: handing over costs
 more than writing, so a process goes on until its share of time is used up. When it lets go in between, it notes in the
 lock file for how long it may yet come back, and whoever is next does not even try before. A process that met nobody
-lately saves itself that. Who queued up last is noted there, too: if it was ourselves, nobody has written since, but for
-whoever slipped in unmet.
+lately notes nothing, and comes back until its share is used up: others may slip in between. Who queued up last is noted
+there, too: if it was ourselves, nobody has written since, but for whoever slipped in.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ class Turnstile:
         self._is_ours_alone = False
         self._share_ends = 0.0
         self._reserved_until = 0.0
+        """Until when we may come back without queueing up."""
         self._others_expected_until = 0.0
         self._queue: _Queue | None = None
         self._token = b""
@@ -157,9 +158,10 @@ class Turnstile:
 
     def hand_on(self) -> None:
         """Let others write, as soon as we do not come back. Whatever interrupts this, `let_go` must follow."""
+        self._reserved_until = self._share_ends
         now = time.monotonic()
-        self._reserved_until = min(now + PAUSE, self._share_ends)
         if now < self._others_expected_until:
+            self._reserved_until = min(now + PAUSE, self._share_ends)
             self._note(_MOMENT.pack(self._reserved_until), 0)
         self._unlock_turn()
 
