@@ -10,9 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from statestore import Session, StateStore, UserMessage
 from statestore.engines.files import seen
+from statestore.labels import opening_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -180,3 +183,9 @@ def test_a_session_that_is_deleted_and_made_anew_while_the_files_are_scanned_is_
 
         monkeypatch.setattr(seen, "os", SimpleNamespace(scandir=scan_beside_another))
         assert [summary.user_id for summary in files_store.list_sessions()] == ["bob"]
+
+
+@given(st.text(alphabet="ab \t\n\r\x1c\x85\xa0\u2028\u3000é東", max_size=70) | st.text(max_size=300))
+def test_a_title_is_the_first_line_that_says_something(message: str) -> None:
+    lines = message.lstrip()[:240].splitlines()
+    assert opening_of(message) == (lines[0][:60].rstrip() if lines else "")

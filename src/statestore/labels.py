@@ -60,5 +60,8 @@ def _first_set(labels: Mapping[str, str | None], *names: str) -> str | None:
 
 def opening_of(message: str) -> str:
     """The first line of a session's first message, cut to 60 characters."""
+    beginning = message[:TITLE_LENGTH]
+    if beginning.isprintable() and not beginning.startswith(" "):  # one line, and no other space is printable
+        return beginning.rstrip()
     lines = message.lstrip()[: 4 * TITLE_LENGTH].splitlines()
     return lines[0][:TITLE_LENGTH].rstrip() if lines else ""

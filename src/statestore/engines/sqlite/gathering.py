@@ -2,6 +2,8 @@
 
 Many threads commit at once. One of them leads: it takes all batches that wait and has them made in one transaction,
 with one flush; the others sleep until theirs is done. What came in meanwhile is the next group, led by one of its own.
+It is that one who wakes them, right before its flush: woken earlier, they would only contend with it for the
+interpreter, thread by thread and statement by statement.
 Nothing here can be left in disorder by a thread that is interrupted: whoever sleeps looks up now and then, and leads
 itself if nobody does.
 """
@@ -53,6 +55,8 @@ class Gathering:
         """In a child process: nobody waits here yet."""
         self._leading = threading.Lock()
         self._waiting: list[_Entry] = []
+        self._made: list[_Entry] = []
+        """Who sleep on though theirs is done, until the next group is about to be flushed."""
 
     def commit(self, batches: Sequence[Batch], make: Make) -> list[Result]:
         """Have batches made, each wholly or not at all, together with whatever else waits."""
@@ -78,20 +82,30 @@ class Gathering:
 
     def _lead(self, own: list[Slot], make: Make) -> None:
         """Make these, and what waits; unless they were made by whoever led just before."""
-        others: list[_Entry] = []
         try:
             with self._leading:
                 if own[-1].result is not None:
                     return
+                others: list[_Entry] = []
                 if self._waiting:
                     others = self._waiting[:]
                     del self._waiting[: len(others)]
-                make(_undecided(own, others) if others or own[0].result is not None else own)
+                try:
+                    make(_undecided(own, others) if others or own[0].result is not None else own)
+                finally:
+                    self.wake_made()
+                    self._made = others
+                    if not self._waiting:
+                        self.wake_made()
         finally:
             for entry in self._waiting[:1]:  # the next to lead; what it needs is there by now
                 entry.sleep.wake()
-            for entry in others:
-                entry.sleep.wake()
+
+    def wake_made(self) -> None:
+        """For who leads: wake those whose batches the group before has made."""
+        made, self._made = self._made, []
+        for entry in made:
+            entry.sleep.wake()
 
 
 _RESULT: Final[Callable[[Slot], Result]] = attrgetter("result")

@@ -27,6 +27,8 @@ class Header(Struct, gc=False):
     opening: str | None
     stored_version: str = ""
     """The version that is in the database, once it is no longer ``version``."""
+    updated_ns: int | None = None
+    """The moment that ``updated`` tells, once somebody asked."""
     writes: int = 0
     """How often it was written since it was looked up."""
 
@@ -38,15 +40,21 @@ class Header(Struct, gc=False):
 
     def move_to(self, updated: str) -> None:
         """Note when the session was changed; it never goes back."""
-        try:
-            if nanoseconds(updated) > nanoseconds(self.updated):
-                self.updated = updated
-        except InvalidValue as error:
-            raise CorruptSession(f"session {self.id}: when it was changed last cannot be told: {error}") from error
+        moment = nanoseconds(updated)
+        if moment > self._moment():
+            self.updated, self.updated_ns = updated, moment
+
+    def _moment(self) -> int:
+        if self.updated_ns is None:
+            try:
+                self.updated_ns = nanoseconds(self.updated)
+            except InvalidValue as error:
+                raise CorruptSession(f"session {self.id}: when it was changed last cannot be told: {error}") from error
+        return self.updated_ns
 
     def row(self) -> tuple[object, ...]:
         """What goes back into the database, in the place of the version that is there."""
-        age, age_rest = age_of(nanoseconds(self.updated))
+        age, age_rest = age_of(self._moment())
         return (
             self.version,
             self.updated,

@@ -258,10 +258,11 @@ class Transaction:
             if first is None:
                 first = seq
             column = column_of(record.kind)
+            counts[column] += 1
             if seq != next_seq or column != (seq - 1) % 2:
                 header.alternates = 0
-            next_seq = max(next_seq, free)
-            counts[column] += 1
+            if seq >= next_seq:
+                next_seq = free
             body = record.body
             size += len(body)
             self._records.append((base + seq, column, body.decode()))
