@@ -54,8 +54,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="an idempotency key is not remembered on SQLite, so that a retry doubles",
         file="engines/sqlite/writing.py",
-        old="            if record.key is not None:\n",
-        new="            if record.key is not None and not record.key:\n",
+        old="            if key is not None:\n",
+        new="            if key is not None and not key:\n",
         noticed_by="conformance/test_sqlite.py::TestSqliteEngine::test_keys_survive_reopening",
     ),
     Mutant(

@@ -69,15 +69,15 @@ def test_what_others_wrote_is_looked_for_only_if_another_had_the_turn(database: 
 def test_what_somebody_slipped_in_whom_we_did_not_expect_is_kept(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store that met nobody does not tell others that it comes back at once, so they need not wait for it."""
+    """A store that met nobody lately comes back without a look at who was there meanwhile."""
+    monkeypatch.setattr(turns, "SHARE", 30.0)
+    monkeypatch.setattr(turns, "MEMORY", 0.0)
     with StateStore.open(database) as store, StateStore.open(database) as other:
         store.get_or_create_session("alice", "one")
-        monkeypatch.setattr(turns, "SHARE", 30.0)
-        monkeypatch.setattr(turns, "PAUSE", 30.0)
-        store._store._engine._turns._others_expected_until = 0.0  # type: ignore[reportPrivateUsage, attr-defined]
         store.append("one", UserMessage("ours"))
         other.append("one", UserMessage("theirs"))
         store.append("one", UserMessage("ours again"))
+        assert not store._store._engine._turns.is_after_others  # type: ignore[reportPrivateUsage, attr-defined]
         assert said(store, "one") == ["ours", "theirs", "ours again"]
         assert store.check() == []
 

@@ -55,7 +55,7 @@ class Gathering:
         """In a child process: nobody waits here yet."""
         self._leading = threading.Lock()
         self._waiting: list[_Entry] = []
-        self._made: list[_Entry] = []
+        self.made: list[_Entry] = []
         """Who sleep on though theirs is done, until the next group is about to be flushed."""
 
     def commit(self, batches: Sequence[Batch], make: Make) -> list[Result]:
@@ -93,9 +93,10 @@ class Gathering:
                 try:
                     make(_undecided(own, others) if others or own[0].result is not None else own)
                 finally:
-                    self.wake_made()
-                    self._made = others
-                    if not self._waiting:
+                    if self.made:
+                        self.wake_made()
+                    self.made = others
+                    if others and not self._waiting:
                         self.wake_made()
         finally:
             for entry in self._waiting[:1]:  # the next to lead; what it needs is there by now
@@ -103,7 +104,7 @@ class Gathering:
 
     def wake_made(self) -> None:
         """For who leads: wake those whose batches the group before has made."""
-        made, self._made = self._made, []
+        made, self.made = self.made, []
         for entry in made:
             entry.sleep.wake()
 

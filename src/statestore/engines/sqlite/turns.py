@@ -81,6 +81,7 @@ class Turnstile:
         self._reserved_until = 0.0
         """Until when we may come back without queueing up."""
         self._others_expected_until = 0.0
+        self._expects_others = False
         self._queue: _Queue | None = None
         self._token = b""
         """What tells us from others who take turns."""
@@ -128,12 +129,13 @@ class Turnstile:
         if notes is None:
             notes = self._take_in_line()
         now = time.monotonic()
-        self._share_ends = now + SHARE
+        self._reserved_until = self._share_ends = now + SHARE
         self.is_after_others = notes.holder != self._token
         if self.is_after_others:
             self._note(self._token, _MOMENT.size + _COUNT.size)
         if self.is_after_others or not is_alone:
             self._others_expected_until = now + MEMORY
+        self._expects_others = now < self._others_expected_until
 
     def _take_at_once(self) -> _Notes | None:
         """If nobody waits, take the turn; what was noted before."""
@@ -158,10 +160,8 @@ class Turnstile:
 
     def hand_on(self) -> None:
         """Let others write, as soon as we do not come back. Whatever interrupts this, `let_go` must follow."""
-        self._reserved_until = self._share_ends
-        now = time.monotonic()
-        if now < self._others_expected_until:
-            self._reserved_until = min(now + PAUSE, self._share_ends)
+        if self._expects_others:
+            self._reserved_until = min(time.monotonic() + PAUSE, self._share_ends)
             self._note(_MOMENT.pack(self._reserved_until), 0)
         self._unlock_turn()
 

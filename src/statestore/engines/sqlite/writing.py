@@ -248,7 +248,8 @@ class Transaction:
         next_seq = header.next_seq
         base = place_of(header.number, 0)
         for record in change.append:
-            if record.key is not None and (seq := self._seq_of_key(header, record.key)) is not None:
+            key = record.key
+            if key is not None and (seq := self._seq_of_key(header, key)) is not None:
                 seqs.append(seq)
                 continue
             last = seq = next_seq if record.seq is None else record.seq
@@ -266,8 +267,8 @@ class Transaction:
             body = record.body
             size += len(body)
             self._records.append((base + seq, column, body.decode()))
-            if record.key is not None:
-                self._execute(SQL["insert_key"], (header.number, record.key, seq))
+            if key is not None:
+                self._execute(SQL["insert_key"], (header.number, key, seq))
             if header.opening is None:
                 header.opening = record.opening
             seqs.append(seq)
