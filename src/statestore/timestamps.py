@@ -134,7 +134,7 @@ def text_of_micros(micros: int) -> str:
     """Microseconds since 1970 as text."""
     seconds, rest = divmod(micros, 1_000_000)
     if rest % 1000:
-        text = f"{_second_text(seconds)}.{rest:06}Z"
+        text = f"{_second_text(seconds)}.{str(rest + 1_000_000)[1:]}Z"  # six digits, for half of what a format takes
     else:
         text = f"{_second_text(seconds)}.{rest // 1000:03}Z" if rest else f"{_second_text(seconds)}Z"
     if len(_written) >= _MOST_WRITTEN:
