@@ -38,12 +38,10 @@ class Bare:
     def create(self, number: int, exchanges: int = 0) -> None:
         """A session of this many exchanges."""
         row = (number, f"session-{number}", "user", "0" * 16, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", 1)
-        self.connection.execute("BEGIN")
         self.connection.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, NULL)", row)
         places = range(number << 32 | 1, (number << 32 | 1) + 2 * exchanges)
         rows = ((place, 1 - place % 2, AGENT_BODY if place % 2 == 0 else USER_BODY) for place in places)
         self.connection.executemany("INSERT INTO records VALUES (?, ?, ?)", rows)
-        self.connection.execute("COMMIT")
         self._seq[number] = 1 + 2 * exchanges
 
     def append(self, number: int) -> None:

@@ -33,7 +33,7 @@ MEMORY: Final = 1.0
 """Seconds for which a process expects others, once it met one."""
 NAP: Final = 0.0002
 LONGEST_NAP: Final = 0.005
-GROWTH: Final = 1.04
+GROWTH: Final = 1.01
 """How long the first in line sleeps between two looks at a turn that is in use: longer and longer, so that a long turn
 costs little; but slowly, so that at the end of an ordinary share not much time is slept away.
 """
