@@ -90,3 +90,30 @@ def _made_after_an_interrupted_leader(first: Batch, second: Batch) -> list[Batch
         return made
     follower.join()
     return None
+
+
+def test_what_a_leader_took_along_and_did_not_make_is_offered_to_the_next_one() -> None:
+    """Though the next one leads already: among many writers somebody always does."""
+    gathering = Gathering()
+    made: list[Batch] = []
+
+    def make(slots: list[Slot]) -> None:
+        for slot in slots:
+            made.append(slot.batch)
+            slot.result = []
+
+    waiting = gathering._waiting  # pyright: ignore[reportPrivateUsage]
+    batch = (_say("once"),)
+    with gathering._leading:  # pyright: ignore[reportPrivateUsage]
+        follower = threading.Thread(target=gathering.commit, args=([batch], make))
+        follower.start()
+        deadline = time.monotonic() + 60
+        for _ in range(2):
+            while not waiting and time.monotonic() < deadline:
+                time.sleep(0)
+            assert waiting
+            (taken,) = waiting
+            waiting.clear()
+    follower.join()
+    assert made == [batch]
+    assert taken.slots[0].result == []

@@ -69,11 +69,11 @@ class Gathering:
         return list(map(_RESULT, slots))
 
     def _wait(self, slots: list[Slot]) -> None:
-        """Sleep until somebody has made these, or nobody leads."""
+        """Sleep until somebody has made these, or it is time to look up: whoever took them along may be gone."""
         entry = _Entry(slots, Sleep())
         self._waiting.append(entry)
         try:
-            while slots[-1].result is None and self._leading.locked():
+            if self._leading.locked():
                 entry.sleep.until_woken(NAP)
         finally:
             if slots[-1].result is None:
