@@ -32,7 +32,7 @@ _whole_seconds: dict[str, int] = {}
 _MOST_SECONDS: Final = 4096
 _written: dict[str, int] = {}
 """Nanoseconds since 1970 of moments that were written just now, by their text: they are about to be ordered."""
-_MOST_WRITTEN: Final = 1024
+_MOST_WRITTEN: Final = 64
 
 
 def nanoseconds(text: str) -> int:

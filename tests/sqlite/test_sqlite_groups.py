@@ -19,7 +19,7 @@ from sqlite_hooks import hooked, said, seqs, verdict
 from contestants import in_threads
 from statestore import AsyncStateStore, StateStore, StateStoreError, StoreClosed, StoreUnavailable, UserMessage
 from statestore.engine import ChangeSession, NewRecord, NewSession, Outcome, PreconditionFailed, PutDocument, Requires
-from statestore.engines.sqlite import SqliteEngine
+from statestore.engines.sqlite import SqliteEngine, gathering
 from statestore.host import step
 
 NOW = "2026-01-31T12:00:00Z"
@@ -74,6 +74,27 @@ def test_sixty_four_threads_need_far_fewer_transactions_than_appends(database: P
             in_threads(lambda name: told.extend(store.append("shared", UserMessage(name))), names)
             assert len(begun) < len(names) / 4
         assert sorted(told) == seqs(store, "shared") == list(range(1, 1281))
+
+
+def test_whose_batch_is_done_is_woken_and_need_not_look_up(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "NAP", 3600.0)
+    names = [str(number) for number in range(64)]
+
+    def append_a_few(name: str) -> None:
+        for turn in range(10):
+            store.append("shared", UserMessage(f"{name}:{turn}"))
+
+    with StateStore.open(database) as store:
+        store.get_or_create_session("alice", "shared")
+        for _ in range(20):
+            threads = [threading.Thread(target=append_a_few, args=(name,), daemon=True) for name in names]
+            for thread in threads:
+                thread.start()
+            deadline = time.monotonic() + 60
+            for thread in threads:
+                thread.join(max(0.0, deadline - time.monotonic()))
+            assert not any(thread.is_alive() for thread in threads)
+        assert len(seqs(store, "shared")) == 20 * 640
 
 
 def test_sixty_four_tasks_need_far_fewer_transactions_than_appends(database: Path) -> None:

@@ -1,9 +1,10 @@
 """Group commit: whoever writes takes along everyone who waits.
 
 Many threads commit at once. One of them leads: it takes all batches that wait and has them made in one transaction,
-with one flush; the others sleep until theirs is done. What came in meanwhile is the next group, led by one of its own.
-It is that one who wakes them, right before its flush: woken earlier, they would only contend with it for the
-interpreter, thread by thread and statement by statement.
+with one flush; the others sleep until theirs is done. Then they wake one after the other, and only when the last of
+them is awake, somebody leads the next group, with all that came in meanwhile. Were all woken together, or were somebody
+to lead already, they would contend for the interpreter, statement by statement: three changes of thread a batch instead
+of one, and small groups.
 Nothing here can be left in disorder by a thread that is interrupted: whoever sleeps looks up now and then, and leads
 itself if nobody does.
 """
@@ -38,6 +39,10 @@ class _Entry(Struct, eq=False):
 
     slots: list[Slot]
     sleep: Sleep
+    group: int | None = None
+    """The group that took it along last, if any did."""
+    is_over: bool = False
+    """Whether nobody sleeps here any more."""
 
 
 Make = Callable[[list[Slot]], None]
@@ -54,13 +59,17 @@ class Gathering:
     def forget(self) -> None:
         """In a child process: nobody waits here yet."""
         self._leading = threading.Lock()
+        self._group = 0
+        """How many groups there were, with the one that is being made."""
         self._waiting: list[_Entry] = []
-        self.made: list[_Entry] = []
-        """Who sleep on though theirs is done, until the next group is about to be flushed."""
+        self._made: list[_Entry] = []
+        """Who sleep on though theirs is done: the last one is the next to be woken."""
 
     def commit(self, batches: Sequence[Batch], make: Make) -> list[Result]:
         """Have batches made, each wholly or not at all, together with whatever else waits."""
         slots = list(map(Slot, batches))
+        if self._made:
+            self._wait(slots)
         while slots[-1].result is None:  # results come in order, so the last one is the one to look at
             if self._leading.locked():
                 self._wait(slots)
@@ -69,14 +78,21 @@ class Gathering:
         return list(map(_RESULT, slots))
 
     def _wait(self, slots: list[Slot]) -> None:
-        """Sleep until somebody has made these, or it is time to look up: whoever took them along may be gone."""
+        """Sleep until somebody has made these, or it is ours to lead."""
         entry = _Entry(slots, Sleep())
         self._waiting.append(entry)
         try:
-            if self._leading.locked():
+            if self._leading.locked() or self._made:  # else nobody would wake us
+                entry.sleep.until_woken(NAP)
+            while slots[-1].result is None and self._leading.locked():
+                if entry.group != self._group and entry not in self._waiting:
+                    self._waiting.append(entry)  # whoever took it along was interrupted
                 entry.sleep.until_woken(NAP)
         finally:
-            if slots[-1].result is None:
+            entry.is_over = True
+            if slots[-1].result is not None:
+                self._wake_next()
+            else:
                 with suppress(ValueError):
                     self._waiting.remove(entry)
 
@@ -86,26 +102,34 @@ class Gathering:
             with self._leading:
                 if own[-1].result is not None:
                     return
-                others: list[_Entry] = []
-                if self._waiting:
-                    others = self._waiting[:]
-                    del self._waiting[: len(others)]
+                while self._made:  # somebody was interrupted, and did not wake the next one
+                    self._wake_next()
+                others = self._take_along()
                 try:
                     make(_undecided(own, others) if others or own[0].result is not None else own)
                 finally:
-                    if self.made:
-                        self.wake_made()
-                    self.made = others
-                    if others and not self._waiting:
-                        self.wake_made()
+                    others.reverse()
+                    self._made = others
         finally:
-            for entry in self._waiting[:1]:  # the next to lead; what it needs is there by now
-                entry.sleep.wake()
+            self._wake_next()
 
-    def wake_made(self) -> None:
-        """For who leads: wake those whose batches the group before has made."""
-        made, self.made = self.made, []
-        for entry in made:
+    def _take_along(self) -> list[_Entry]:
+        """Who waits, as the next group. Whoever wakes up before theirs is made knows that it is being made."""
+        self._group += 1
+        others = self._waiting[:]
+        for entry in others:
+            entry.group = self._group
+        del self._waiting[: len(others)]
+        return others
+
+    def _wake_next(self) -> None:
+        """Wake the next one whose batch is done, or when all are awake, the next one to lead."""
+        with suppress(IndexError):
+            while (entry := self._made.pop()).is_over:
+                pass
+            entry.sleep.wake()
+            return
+        for entry in self._waiting[:1]:
             entry.sleep.wake()
 
 

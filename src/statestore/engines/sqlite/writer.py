@@ -102,8 +102,6 @@ class Writer:
         results: list[Result] | None = None
         try:
             results = _written(transaction, slots)
-            if self._gathering.made:
-                self._gathering.wake_made()
             cursor.execute("COMMIT")
             if connection.total_changes == before and not all(isinstance(result, Exception) for result in results):
                 self._file.flush_what_is_there()  # what was asked for is there already, so nothing was written
