@@ -68,33 +68,35 @@ class Gathering:
     def commit(self, batches: Sequence[Batch], make: Make) -> list[Result]:
         """Have batches made, each wholly or not at all, together with whatever else waits."""
         slots = list(map(Slot, batches))
-        if self._made:
-            self._wait(slots)
-        while slots[-1].result is None:  # results come in order, so the last one is the one to look at
-            if self._leading.locked():
-                self._wait(slots)
-            else:
-                self._lead(slots, make)
+        if self._leading.locked() or self._made:
+            self._wait_or_lead(slots, make)
+        else:
+            self._lead(slots, make)
         return list(map(_RESULT, slots))
 
-    def _wait(self, slots: list[Slot]) -> None:
+    def _wait_or_lead(self, slots: list[Slot], make: Make) -> None:
         """Sleep until somebody has made these, or it is ours to lead."""
         entry = _Entry(slots, Sleep())
-        self._waiting.append(entry)
+        is_new = True
         try:
-            if self._leading.locked() or self._made:  # else nobody would wake us
-                entry.sleep.until_woken(NAP)
-            while slots[-1].result is None and self._leading.locked():
+            while slots[-1].result is None:  # results come in order, so the last one is the one to look at
                 if entry.group != self._group and entry not in self._waiting:
-                    self._waiting.append(entry)  # whoever took it along was interrupted
-                entry.sleep.until_woken(NAP)
+                    self._waiting.append(entry)  # as a new one, or because whoever took it along was interrupted
+                if self._leading.locked() or (is_new and self._made):  # else nobody would wake us
+                    entry.sleep.until_woken(NAP)
+                    is_new = False
+                else:
+                    self._withdraw(entry)
+                    self._lead(slots, make)
         finally:
             entry.is_over = True
-            if slots[-1].result is not None:
-                self._wake_next()
-            else:
-                with suppress(ValueError):
-                    self._waiting.remove(entry)
+            if slots[-1].result is None:
+                self._withdraw(entry)
+            self._wake_next()
+
+    def _withdraw(self, entry: _Entry) -> None:
+        with suppress(ValueError):  # somebody took it along
+            self._waiting.remove(entry)
 
     def _lead(self, own: list[Slot], make: Make) -> None:
         """Make these, and what waits; unless they were made by whoever led just before."""
@@ -102,20 +104,20 @@ class Gathering:
             with self._leading:
                 if own[-1].result is not None:
                     return
+                self._group += 1
                 while self._made:  # somebody was interrupted, and did not wake the next one
                     self._wake_next()
-                others = self._take_along()
+                others = self._take_along() if self._waiting else []
                 try:
                     make(_undecided(own, others) if others or own[0].result is not None else own)
                 finally:
-                    others.reverse()
-                    self._made = others
+                    self._made = others[::-1]
         finally:
-            self._wake_next()
+            if self._made or self._waiting:
+                self._wake_next()
 
     def _take_along(self) -> list[_Entry]:
-        """Who waits, as the next group. Whoever wakes up before theirs is made knows that it is being made."""
-        self._group += 1
+        """Who waits, as part of this group. Whoever wakes up before theirs is made knows that it is being made."""
         others = self._waiting[:]
         for entry in others:
             entry.group = self._group

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,6 +19,8 @@ from statestore.engines.sqlite.turns import Turnstile
 from statestore.engines.sqlite.upkeep import PAGE, Upkeep
 from statestore.engines.sqlite.writing import KnownHeaders, OutdatedHeader, Transaction
 from statestore.errors import StateStoreError, StoreClosed
+
+log = logging.getLogger("statestore")
 
 T = TypeVar("T")
 
@@ -56,8 +59,11 @@ class Writer:
                     raise
         except (sqlite3.Error, OSError, StateStoreError, *SENSELESS) as error:
             failure = self._explained(error)
-            for slot in slots:
+            undecided = [slot for slot in slots if slot.result is None]
+            for slot in undecided:
                 slot.result = failure
+            if not undecided:
+                log.warning("%s: all was written, and putting things back after it failed: %s", self._file.path, error)
 
     def _with_connection(self, slots: list[Slot]) -> None:
         self._file.check_is_there()
@@ -87,7 +93,7 @@ class Writer:
         if len(slots) == 1 or is_lock_timeout(error) or may_have_happened(error):
             raise error
         for slot in slots:
-            self._known.clear()
+            self._known.clear()  # else one that relied on what another made would be told that it is outdated
             try:
                 self._in_transaction(connection, [slot])
             except Exception as failure:  # noqa: BLE001 - carried to whoever sent this batch, whatever it is
