@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,11 @@ from sqlite_hooks import raw
 from statestore import Session, StateStore, UserMessage
 from statestore.conformance.listing import ListingCases
 from statestore.conformance.paging import PagingCases
+from statestore.engine import SessionQuery
 from statestore.engines.sqlite import upkeep, writing
+from statestore.engines.sqlite.listing import count_sessions, list_sessions
+from statestore.stored import Cursor
+from statestore.timestamps import nanoseconds
 
 FRAME = 24 + 4096
 """Bytes that a page takes in the log."""
@@ -80,6 +87,52 @@ def test_busy_and_idle_sessions_are_listed_and_counted_together(store: StateStor
     hers = [session_id for session_id in expected if session_id not in ("s0", "s5")]
     assert [summary.id for summary in store.list_sessions(user_id="alice")] == hers
     assert [store.count_sessions(user_id=user) for user in (None, "alice", "nobody")] == [10, 8, 0]
+
+
+SHAPES = {
+    "newest": SessionQuery(limit=10),
+    "by id": SessionQuery(order="id", limit=10),
+    "newest of a user": SessionQuery(user_id="alice", limit=10),
+    "by id, of a user": SessionQuery(user_id="alice", order="id", limit=10),
+    "by id, of a user, the next page": SessionQuery(user_id="alice", order="id", limit=10, after=Cursor(0, "hers-5")),
+    "lately": SessionQuery(updated_since_ns=nanoseconds("2999-01-01T00:00:00Z"), limit=10),
+    "children": SessionQuery(parent_session_id="hers-1", limit=10),
+}
+
+
+COUNTED = set(SHAPES) - {"newest", "by id"}  # whoever counts all looks at all
+
+
+@pytest.mark.parametrize(
+    ("what", "shape"), [*product([list_sessions], SHAPES), *product([count_sessions], sorted(COUNTED))]
+)
+def test_a_listing_costs_the_same_in_a_store_of_any_size(
+    what: Callable[[sqlite3.Connection, SessionQuery], object], shape: str, stores_of_two_sizes: tuple[Path, Path]
+) -> None:
+    def steps(database: Path) -> int:
+        taken: list[None] = []
+        with raw(database) as connection:
+            connection.set_progress_handler(lambda: taken.append(None), 1)
+            what(connection, SHAPES[shape])
+        return len(taken)
+
+    small, large = stores_of_two_sizes
+    assert steps(large) < 1.5 * steps(small)
+
+
+@pytest.fixture(scope="module")
+def stores_of_two_sizes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two stores, one twenty times as large as the other. In each, 20 sessions are Alice's, and two of them busy."""
+    place = tmp_path_factory.mktemp("sizes")
+    for size in (100, 2000):
+        with StateStore.open(place / f"{size}.db") as store:
+            with store.batch() as batch:
+                for number in range(size):
+                    batch.save_session(Session.with_id(f"user-{number % 50}", f"earlier-{number}"))
+                for number in range(20):
+                    batch.save_session(Session.with_id("alice", f"hers-{number}"))
+            _make_busy(store, "hers-2", "hers-7")
+    return place / "100.db", place / "2000.db"
 
 
 def test_sessions_are_busy_until_somebody_tidies_up(

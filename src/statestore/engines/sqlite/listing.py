@@ -30,6 +30,10 @@ _NO_LIMIT: Final = 2**62
 _SELECT: Final = f"SELECT {SUMMARY_COLUMNS}, age, age_rest FROM sessions"  # noqa: S608 - our own names
 _PARTS: Final = ("is_busy = 0", "is_busy <> 0")
 """The sessions that the indexes of listings have, and those that they leave out."""
+_OF_USER: Final = "user_id = ?"
+_OF_USER_BY_INDEX: Final = "number IN ({})".format(
+    " UNION ALL ".join(f"SELECT number FROM sessions WHERE {part} AND user_id = ?" for part in _PARTS)  # noqa: S608
+)
 _SUMMARY: Final = slice(-2)
 """What a row tells of a session, without what it is sorted by."""
 
@@ -65,11 +69,17 @@ def _list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[
 
 
 def _by_id(query: SessionQuery) -> tuple[str, list[object]]:
+    """By the index of ids; those of one user are gathered by the index of users, and sorted."""
     where, values = _conditions(query)
+    order = "id"
+    if query.user_id is not None:
+        where[where.index(_OF_USER)] = _OF_USER_BY_INDEX
+        values.insert(0, query.user_id)
+        order = "+id"  # else SQLite would go through everybody's
     if query.after is not None:
         where.append("id > ?")
         values.append(query.after.id)
-    return f"{_SELECT} {_clause(where)} ORDER BY id", values
+    return f"{_SELECT} {_clause(where)} ORDER BY {order}", values
 
 
 def _newest_first(query: SessionQuery) -> tuple[str, list[object]]:
@@ -121,7 +131,8 @@ def _warn_left_out(session_id: object, why: str) -> None:
 def count_sessions(connection: sqlite3.Connection, query: SessionQuery) -> int:
     """How many sessions a query selects, ``limit`` and ``after`` aside."""
     where, values = _conditions(query)
-    parts = [[part, *where] for part in _PARTS] if query.user_id is not None else [where]  # else no index helps
+    has_index = query.user_id is not None or query.updated_since_ns is not None
+    parts = [[part, *where] for part in _PARTS] if has_index else [where]
     counts = (f"SELECT count(*) FROM sessions {_clause(part)}" for part in parts)  # noqa: S608 - our own names
     rows = connection.execute(" UNION ALL ".join(counts), values * len(parts))
     return sum(count for (count,) in rows)
@@ -135,7 +146,7 @@ def _conditions(query: SessionQuery) -> tuple[list[str], list[object]]:
     where: list[str] = []
     values: list[object] = []
     if query.user_id is not None:
-        where.append("user_id = ?")
+        where.append(_OF_USER)
         values.append(query.user_id)
     if query.project_id is not None:
         where.append(f"{PROJECT} = ?")
