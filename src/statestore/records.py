@@ -22,7 +22,6 @@ USER: Final = "user"
 AGENT: Final = "agent"
 
 _encode = msgspec.json.Encoder().encode
-_create = type(Struct).__call__
 
 
 class _Checked(type(Struct)):
@@ -31,7 +30,7 @@ class _Checked(type(Struct)):
     if not TYPE_CHECKING:  # checkers read the __init__ of each class
 
         def __call__(cls, *args: Any, extra: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
-            record = _create(cls, *cls._fields_of(*args, **kwargs))
+            record = super().__call__(*cls._fields_of(*args, **kwargs))
             return _with_extra(record, extra) if extra else record
 
         @property
@@ -119,6 +118,10 @@ def _with_extra(record: _Record, extra: Mapping[str, Any]) -> Any:
     return with_fields(cast("Record", record), json_text(dict(extra), "extra"))
 
 
+def _stamp(timestamp: datetime | None) -> str:
+    return now_text() if timestamp is None else text_of(timestamp)
+
+
 class UserMessage(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
     """What the user said. ``extra`` keeps fields of a program's own beside it: ``extra={"attachments": […]}``."""
 
@@ -133,7 +136,7 @@ class UserMessage(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
 
     @staticmethod
     def _fields_of(content: str, timestamp: datetime | None = None) -> tuple[object, ...]:
-        return check_text(content, "a message's content"), now_text() if timestamp is None else text_of(timestamp)
+        return check_text(content, "a message's content"), _stamp(timestamp)
 
 
 class AgentResponse(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -177,7 +180,7 @@ class AgentResponse(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
             None if seed_id is None else check_text(seed_id, "a response's seed_id"),
             None if phase_reached is None else check_text(phase_reached, "a response's phase_reached"),
             evaluation_passed,
-            now_text() if timestamp is None else text_of(timestamp),
+            _stamp(timestamp),
         )
 
 
@@ -204,7 +207,7 @@ class Event(_Record, frozen=True, gc=False, forbid_unknown_fields=True):
         kind = check_label(kind, "an event's kind", may_be_empty=False)
         if kind in (USER, AGENT):
             raise InvalidValue(f"an event's kind cannot be {kind!r}: that is what the two message lists hold")
-        return kind, Raw(json_text(data, "an event's data")), now_text() if timestamp is None else text_of(timestamp)
+        return kind, Raw(json_text(data, "an event's data")), _stamp(timestamp)
 
     @property
     def data(self) -> Any:

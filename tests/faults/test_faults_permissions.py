@@ -273,10 +273,10 @@ def test_a_directory_that_could_not_be_looked_into_is_told(place: Path, monkeypa
         assert [problem.where for problem in store.check()] == ["notes/inner/stray"]
         look = documents._directories_in  # pyright: ignore[reportPrivateUsage]
 
-        def fail_once(directory: Directory, category: str) -> list[str]:
+        def fail_at_notes(directory: Directory, category: str) -> list[str]:
             if category == "notes":
                 raise StoreUnavailable("no file handles are left")
             return look(directory, category)
 
-        monkeypatch.setattr(documents, "_directories_in", fail_once)
+        monkeypatch.setattr(documents, "_directories_in", fail_at_notes)
         assert [(problem.where, problem.what) for problem in store.check()] == [("notes", "no file handles are left")]

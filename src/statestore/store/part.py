@@ -25,7 +25,7 @@ class StorePart:
     async def _commit(self, *batch: Change) -> Sequence[Outcome]:
         """Make some changes, or raise the error that users are told if they cannot be made."""
         try:
-            return await self._host.engine.commit(batch)
+            return await self._engine.commit(batch)
         except PreconditionFailed as failed:
             raise explained(failed, batch) from None
 

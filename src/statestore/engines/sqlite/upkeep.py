@@ -82,8 +82,10 @@ class Upkeep:
         self.is_due = False
         try:
             self._round = self._turns.begin_round()
-            connection.execute(SQL["set_idle"])
-            connection.execute(SQL["forget_changes"], (last_change(connection) - self._changes_kept,))
+            with connection:  # one transaction, rolled back if it fails
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(SQL["set_idle"])
+                connection.execute(SQL["forget_changes"], (last_change(connection) - self._changes_kept,))
             self._checkpoint(connection)
         except (sqlite3.Error, OSError) as error:
             log.warning("%s could not be tidied up, and will be later: %s", self._file.path, error)

@@ -212,7 +212,8 @@ class Transaction:
 
     def _create(self, session_id: str, new: NewSession, updated: str) -> Header:
         self.flush()  # the id may be one that this transaction deletes
-        place_of(0, new.next_seq)
+        if new.next_seq > LAST_SEQ:
+            raise beyond(new.next_seq)
         row = (session_id, new.user_id, new.created, updated, new.next_seq)
         number = self._execute(SQL["insert_session"], row).lastrowid
         assert number is not None
