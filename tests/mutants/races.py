@@ -6,6 +6,10 @@ from mutants.mutant import Mutant
 
 RACES = "soak/test_races.py::test_every_history_has_an_order_that_explains_it"
 ABSENT = "soak/races/test_absent_items.py"
+GROUPS = "sqlite/test_sqlite_groups.py"
+GIVEN_UP = "sqlite/test_sqlite_given_up.py"
+KNOWN = "sqlite/test_sqlite_known.py"
+BUSY = "sqlite/test_sqlite_busy.py"
 CATCHING_UP = "postgres/test_postgres_catching_up.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -167,6 +171,62 @@ MUTANTS: tuple[Mutant, ...] = (
         "            there = self._header(change.id)\n"
         "            return seen.setdefault(change.id, there and Present(there.version, there.owner, there.created))",
         f"{RACES}[sqlite]",
+    ),
+    Mutant(
+        "sqlite: who is awake wakes nobody",
+        "engines/sqlite/gathering.py",
+        "                self._withdraw(entry)\n            self._wake_next()\n",
+        "                self._withdraw(entry)\n",
+        f"{GROUPS}::test_whose_batch_is_done_is_woken_and_need_not_look_up",
+    ),
+    Mutant(
+        "sqlite: what an interrupted leader took along is not offered to who leads alone",
+        "engines/sqlite/gathering.py",
+        "                self._group += 1\n",
+        "                self._group += bool(self._waiting)\n",
+        f"{GIVEN_UP}::test_what_a_leader_took_along_and_did_not_make_is_offered_to_the_next_one",
+    ),
+    Mutant(
+        "sqlite: what was committed is said to have failed",
+        "engines/sqlite/writer.py",
+        "undecided = [slot for slot in slots if slot.result is None]",
+        "undecided = slots",
+        f"{GIVEN_UP}::test_what_was_committed_is_acknowledged_though_the_turn_cannot_be_handed_on",
+    ),
+    Mutant(
+        "sqlite: a session is taken for what it was when we wrote it last",
+        "engines/sqlite/writing.py",
+        "            self.relies_on_known = True\n",
+        "            pass\n",
+        f"{KNOWN}::test_what_another_program_appended_in_between_is_kept",
+    ),
+    Mutant(
+        "sqlite: any number of sessions may be busy",
+        "engines/sqlite/queries.sql",
+        " AND (SELECT count(*) FROM sessions WHERE is_busy <> 0) < 256;",
+        ";",
+        f"{BUSY}::test_no_more_are_busy_than_a_listing_sorts_in_no_time",
+    ),
+    Mutant(
+        "sqlite: sessions stay busy",
+        "engines/sqlite/upkeep.py",
+        '                connection.execute(SQL["set_idle"])\n',
+        "",
+        f"{BUSY}::test_sessions_are_busy_until_somebody_tidies_up",
+    ),
+    Mutant(
+        "sqlite: busy sessions are not listed",
+        "engines/sqlite/listing.py",
+        'return f"{_SELECT} {idle} UNION ALL {_SELECT} {busy} ORDER BY age, age_rest, id", values * 2',
+        'return f"{_SELECT} {idle} ORDER BY age, age_rest, id", values',
+        f"{BUSY}::test_busy_and_idle_sessions_are_listed_and_counted_together",
+    ),
+    Mutant(
+        "sqlite: a user's sessions by id are looked for among everybody's",
+        "engines/sqlite/listing.py",
+        "        where[where.index(_OF_USER)] = _OF_USER_BY_INDEX\n        values.insert(0, query.user_id)\n",
+        "        pass\n",
+        f"{BUSY}::test_a_listing_costs_the_same_in_a_store_of_any_size",
     ),
     Mutant(
         "postgres: appends do not wait for each other",

@@ -14,7 +14,7 @@ from sqlite_hooks import hooked, said
 from statestore import SessionConflict, SessionNotFound, StateStore, UserMessage
 from statestore.engine import ChangeSession, DeleteSession, NewSession, Requires
 from statestore.engines.sqlite import turns
-from statestore.engines.sqlite.writer import MOST_KNOWN
+from statestore.engines.sqlite.known import MOST_KNOWN
 from statestore.host import step
 from statestore.store.appending import appending
 

@@ -435,7 +435,7 @@ def test_who_queued_up_for_a_turn_and_closes_has_no_handle_left(database: Path) 
             patient.open()
             waiting = threading.Thread(target=patient.take)
             waiting.start()
-            while patient._queue is None:
+            while patient._line is None:
                 assert waiting.is_alive()
         waiting.join(30)
         patient.hand_on()

@@ -71,15 +71,13 @@ def _list_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[
 def _by_id(query: SessionQuery) -> tuple[str, list[object]]:
     """By the index of ids; those of one user are gathered by the index of users, and sorted."""
     where, values = _conditions(query)
-    order = "id"
     if query.user_id is not None:
         where[where.index(_OF_USER)] = _OF_USER_BY_INDEX
         values.insert(0, query.user_id)
-        order = "+id"  # else SQLite would go through everybody's
     if query.after is not None:
         where.append("id > ?")
         values.append(query.after.id)
-    return f"{_SELECT} {_clause(where)} ORDER BY {order}", values
+    return f"{_SELECT} {_clause(where)} ORDER BY id", values
 
 
 def _newest_first(query: SessionQuery) -> tuple[str, list[object]]:

@@ -14,10 +14,11 @@ from statestore.engines.result_codes import is_lock_timeout
 from statestore.engines.sqlite.connecting import DatabaseFile
 from statestore.engines.sqlite.failures import explanation, may_have_happened
 from statestore.engines.sqlite.gathering import Gathering, Slot
+from statestore.engines.sqlite.known import KnownHeaders, OutdatedHeader
 from statestore.engines.sqlite.pool import TORN, ConnectionPool
 from statestore.engines.sqlite.turns import Turnstile
 from statestore.engines.sqlite.upkeep import PAGE, Upkeep
-from statestore.engines.sqlite.writing import KnownHeaders, OutdatedHeader, Transaction
+from statestore.engines.sqlite.writing import Transaction
 from statestore.errors import StateStoreError, StoreClosed
 
 log = logging.getLogger("statestore")
@@ -26,8 +27,6 @@ T = TypeVar("T")
 
 PAGES_OF_A_STEP: Final = 250
 """About how many pages a step of indexing writes."""
-MOST_KNOWN: Final = 200
-"""How many sessions are known after a commit; during one, none is forgotten that was relied on."""
 
 
 class Writer:
@@ -38,7 +37,7 @@ class Writer:
         self._pool = pool
         self._turns = turns
         self._upkeep = upkeep
-        self._known: KnownHeaders = {}
+        self._known = KnownHeaders()
         self._gathering = Gathering()
 
     def commit(self, batches: Sequence[Batch]) -> list[Result]:
@@ -112,9 +111,8 @@ class Writer:
             if connection.total_changes == before and not all(isinstance(result, Exception) for result in results):
                 self._file.flush_what_is_there()  # what was asked for is there already, so nothing was written
             _settle(slots, results)
-            if len(self._known) > MOST_KNOWN:
-                self._known.clear()
-            self._upkeep.note_commit(2 + 3 * len(slots) + transaction.bytes // PAGE, transaction.changes)
+            self._known.forget_if_many()
+            self._upkeep.note_commit(2 + 3 * len(slots) + transaction.bytes // PAGE, transaction.changes.length)
         except BaseException as error:
             self._known.clear()  # what is known may not have come to be
             cursor.close()  # whoever keeps the error keeps the cursor, whose statement may not be over

@@ -4,10 +4,8 @@ All preconditions are judged here, against what the batches before have made of 
 fails has written nothing and needs no savepoint. Appends of all batches become one statement each for records,
 sessions and changes.
 
-The rows of sessions that were written just now are known, and not looked up again. Whether they still are as we left
-them shows when they are written: the version in the database must be the one that we know. If it is not, nothing of
-the transaction happens, and it is made again from what is there. One that is written several times while it is known is
-busy, until somebody tidies up: the indexes of listings leave it out.
+A session that is written several times while it is known is busy, until somebody tidies up: the indexes of listings
+leave it out.
 """
 
 from __future__ import annotations
@@ -33,7 +31,9 @@ from statestore.engine import (
 )
 from statestore.engines.judging import Present, SingleChange, Stored, judge
 from statestore.engines.places import LAST_SEQ, beyond, place_of, places_between
+from statestore.engines.sqlite.change_log import ChangeLog
 from statestore.engines.sqlite.headers import Header
+from statestore.engines.sqlite.known import KnownHeaders, OutdatedHeader
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.versions import new_version
 from statestore.errors import CorruptSession, InvalidValue, StateStoreError
@@ -50,13 +50,6 @@ _FIELD_UPDATES = {
 BUSY: Final = 3
 """How many writes in a row make a session busy."""
 
-KnownHeaders = dict[str, Header]
-"""Sessions as we wrote them last, by id."""
-
-
-class OutdatedHeader(CorruptSession):
-    """A session is not as we left it: whatever was made of it so far must not be committed."""
-
 
 class Transaction:
     """The writes of one transaction that somebody else begins and commits."""
@@ -65,8 +58,6 @@ class Transaction:
     """Whether it takes a session for what it was when we wrote it last."""
     bytes = 0
     """How much content was written or deleted: many builds of SQLite overwrite what is deleted with zeros."""
-    changes = 0
-    """How many changes were noted."""
 
     def __init__(self, cursor: sqlite3.Cursor, known: KnownHeaders) -> None:
         self._execute = cursor.execute
@@ -76,7 +67,7 @@ class Transaction:
         self._touched: dict[str, Header] = {}
         self._doomed: list[Header] = []
         self._records: list[tuple[int, int, str]] = []
-        self._appended: list[tuple[int, int, int]] = []
+        self.changes = ChangeLog(cursor)
 
     def expect(self, batches: Iterable[Batch]) -> None:
         """Get ready for some batches: look up the sessions in one go that they are about, but for those we know."""
@@ -124,8 +115,7 @@ class Transaction:
             self._records = []
         if self._touched:
             self._flush_touched()
-        if self._appended:
-            self._note_appended()
+        self.changes.flush()
 
     def _flush_touched(self) -> None:
         touched, self._touched = self._touched, {}
@@ -204,10 +194,7 @@ class Transaction:
         header.writes += 1
         if header.writes == BUSY:
             self._execute(SQL["set_busy"], (header.number,))
-        if first is None or last is None or is_header or change.truncate_after is not None:
-            self._note(header.number, first, last, change.truncate_after, is_header=is_header)
-        else:
-            self._appended.append((header.number, first, last))  # as almost always
+        self.changes.note(header.number, first, last, change.truncate_after, is_header=is_header)
         return Outcome(before, header.version, seqs)
 
     def _create(self, session_id: str, new: NewSession, updated: str) -> Header:
@@ -319,25 +306,9 @@ class Transaction:
         runs = list(_runs(header.number for header in doomed))
         places = [(place_of(first, 0), place_of(last, LAST_SEQ)) for first, last in runs]
         self._execute_many(SQL["delete_records"], places)
-        for statement in ("delete_keys", "delete_extras", "note_gone", "delete_sessions"):
+        self.changes.note_gone(runs, len(doomed))
+        for statement in ("delete_keys", "delete_extras", "delete_sessions"):
             self._execute_many(SQL[statement], runs)
-        self.changes += len(doomed)
-
-    # -- noting what changed
-
-    def _note(
-        self, number: int, first: int | None, last: int | None, truncate_after: int | None, *, is_header: bool
-    ) -> None:
-        """Note a change that does not only add records, after all those before it that do."""
-        self._note_appended()
-        kept = None if truncate_after is None else min(max(truncate_after, 0), LAST_SEQ)
-        self._execute(SQL["note_change"], (number, first, last, kept, int(is_header) or None))
-        self.changes += 1
-
-    def _note_appended(self) -> None:
-        self._execute_many(SQL["note_appended"], self._appended)
-        self.changes += len(self._appended)
-        self._appended = []
 
 
 def _misplaced(header: Header, seq: int, free: int) -> StateStoreError:
