@@ -66,6 +66,27 @@ def test_what_is_overtaken_is_told_later_and_not_left_out(url: str, is_made: boo
     asyncio.run(work())
 
 
+def test_what_was_acknowledged_before_a_cursor_was_asked_for_is_not_told_after_it(url: str) -> None:
+    """Though another transaction is under way, and may still come before it."""
+
+    async def work() -> None:
+        engine = engine_for(url)
+        await engine.open()
+        await engine.commit([created("slow"), created("fast")])
+        async with connected(url) as connection:
+            async with connection.transaction():
+                await append_through(connection, appended("slow", user("one")))
+                await engine.commit([appended("fast", user("acknowledged"))])
+                asking = asyncio.create_task(cast("Watches", engine).change_cursor())
+                await asyncio.wait([asking], timeout=0.2)
+            cursor = await asking
+        await engine.commit([appended("fast", user("later"))])
+        assert (await _told(engine, cursor))[0] == [("fast", 2)]
+        await engine.close()
+
+    asyncio.run(work())
+
+
 def test_a_cursor_from_before_what_is_kept_has_expired(url: str, store: StateStore) -> None:
     store.get_or_create_session("alice", "s")
     start = store.change_cursor()

@@ -34,7 +34,7 @@ from statestore.engines.postgres.pool import Pool
 from statestore.engines.postgres.servers import Address, Login, Servers
 from statestore.engines.postgres.tidying import Tidying
 from statestore.engines.postgres.waking import BLINK, Waking
-from statestore.engines.postgres.watching import Watching, present_cursor
+from statestore.engines.postgres.watching import Watching
 from statestore.engines.postgres.writing import Locked, Writer
 from statestore.engines.telling import Moment
 from statestore.errors import InvalidValue, StoreClosed, StoreNotFound, StoreUnavailable
@@ -239,7 +239,8 @@ class PostgresEngine:
     # -- watching --------------------------------------------------------------------------------------------
 
     async def change_cursor(self) -> str:
-        return await self._read(present_cursor)
+        with self._calls:
+            return await self._watching.present_cursor()
 
     async def read_changes(
         self, after: str, *, session_id: str | None = None, user_id: str | None = None, limit: int = 500

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -18,6 +19,11 @@ from statestore.stored import StoredRecord
 
 MOST: Final = 2**31
 """More rows than any page has."""
+PATIENCE: Final = 1.0
+"""Seconds for which whoever asks for the present waits for transactions that are under way."""
+SHORTEST_PAUSE: Final = 0.001
+LONGEST_PAUSE: Final = 0.05
+"""Between two looks at whether they have ended."""
 
 
 class Horizon(NamedTuple):
@@ -35,18 +41,31 @@ async def horizon(connection: Connection) -> Horizon:
     return Horizon(*row)
 
 
-async def present_cursor(connection: Connection) -> str:
-    """The cursor after which nothing happened yet."""
-    now = await horizon(connection)
-    return Moment(now.identity, now.change).cursor
-
-
 class Watching:
     """Tells what happened. Watchers that have come equally far read on together."""
 
     def __init__(self, persistence: Persistence) -> None:
+        self._persistence = persistence
         self._pages = SharedReading(persistence, _page)
         self._added = SharedReading(persistence, _added_records)
+
+    async def present_cursor(self) -> str:
+        """The cursor after which nothing happened yet: what is there by now is not told to who goes on from it.
+
+        So transactions that may yet come before that are waited for, but not for ever: if one does not end, the cursor
+        is that of a moment before it, and what was made since is told again.
+        """
+        now = await self._horizon()
+        last, clock = now.last, asyncio.get_running_loop().time
+        patience_ends, pause = clock() + PATIENCE, SHORTEST_PAUSE
+        while now.change < last and clock() < patience_ends:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+            now = await self._horizon()
+        return Moment(now.identity, now.change).cursor
+
+    async def _horizon(self) -> Horizon:
+        return await self._persistence.run(lambda connection, _: horizon(connection))
 
     async def read_changes(self, after: str, session_id: str | None, user_id: str | None, limit: int) -> ChangePage:
         """What happened after a cursor, in order."""
