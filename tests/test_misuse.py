@@ -66,14 +66,14 @@ def test_an_engine_that_is_copied_from_is_opened_as_it_was_made(tmp_path: Path) 
 
 
 def test_no_password_is_shown() -> None:
-    with pytest.raises(StoreUnavailable) as refused:
+    with pytest.raises(InvalidValue) as refused:
         StateStore.open("nosuch://user:secret@host/db")
     assert "secret" not in str(refused.value)
 
 
 def test_a_file_url_names_no_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(StoreUnavailable, match="names a host"):
+    with pytest.raises(InvalidValue, match="names a host"):
         StateStore.open("file://state")
     with StateStore.open(f"file://{tmp_path}/state") as store:
         assert store.url == f"file:{tmp_path}/state"
@@ -378,7 +378,7 @@ def test_a_path_that_only_a_shell_understands_is_refused(
     target: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(StoreUnavailable, match="expanduser"):
+    with pytest.raises(InvalidValue, match="expanduser"):
         StateStore.open(target)
     assert list(tmp_path.iterdir()) == []
     StateStore.open("./~/state.db").close()
@@ -389,7 +389,7 @@ def test_the_name_that_sqlite_has_for_memory_makes_no_directory(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(StoreUnavailable, match="memory: is the store that lives in memory"):
+    with pytest.raises(InvalidValue, match="memory: is the store that lives in memory"):
         StateStore.open(target)
     assert list(tmp_path.iterdir()) == []
 

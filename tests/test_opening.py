@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -13,10 +14,10 @@ from soak.grounds import fresh
 from statestore import (
     AsyncStateStore,
     InvalidValue,
+    Session,
     StateStore,
     StoreClosed,
     StoreNotFound,
-    StoreUnavailable,
     UserMessage,
 )
 from statestore.opening import engine_for
@@ -61,7 +62,7 @@ def test_the_database_that_lives_in_memory_is_no_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").mkdir()
-    with pytest.raises(StoreUnavailable, match="memory: is the store that lives in memory"):
+    with pytest.raises(InvalidValue, match="memory: is the store that lives in memory"):
         StateStore.open(target)
     assert [path.name for path in tmp_path.rglob("*")] == ["there"]
 
@@ -141,6 +142,35 @@ def test_an_engine_that_was_closed_is_opened_again_in_another_loop(name: str) ->
             asyncio.run(run())
         with StateStore.open(engine) as plain:
             assert plain.append("one", UserMessage("x"))[0] > (0 if name == "memory" else 3 * 40)
+
+
+@pytest.mark.parametrize(
+    "target", ["state.db?timeout=0.5", "state.sqlite?journal=wal", "state.db/", "agent.db3", "agent.sqlite4"]
+)
+def test_what_looks_like_a_database_is_not_made_a_directory(target: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match=f"sqlite:{re.escape(str(tmp_path))}/{re.escape(target.rstrip('/'))} names"):
+        StateStore.open(f"{tmp_path}/{target}")
+    assert list(tmp_path.iterdir()) == []
+    with StateStore.open(f"file:{tmp_path}/{target}") as store:
+        store.save_session(Session.with_id("alice", "s"))
+    assert (tmp_path / target.rstrip("/") / "sessions").is_dir()
+    if not target.endswith("/"):
+        with StateStore.open(tmp_path / target) as store:
+            assert store.session_exists("s")
+
+
+@pytest.mark.parametrize("name", ["state.db", "100%.db", "a b#c.db"])
+def test_the_url_of_a_store_opens_it(name: str, tmp_path: Path) -> None:
+    with StateStore.open(tmp_path / name) as store:
+        store.save_session(Session.with_id("alice", "s"))
+    with StateStore.open(store.url, create=False) as again:
+        assert again.session_exists("s")
+
+
+def test_a_database_whose_url_would_name_another_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match="question mark"):
+        StateStore.open(tmp_path / "a?b.db")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_class_of_ones_own_opens_stores_of_its_own(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ class StoreClosed(StateStoreError):
 
 
 class StoreUnavailable(StateStoreError):
-    """The storage failed or cannot be used; ``__cause__`` holds the system's own error."""
+    """The storage failed or cannot be used; ``__cause__`` holds the system's own error, if there was one."""
 
 
 class StoreNotFound(StoreUnavailable):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final, Literal
 
 from statestore.engine import Engine
-from statestore.errors import InvalidValue, StoreUnavailable
+from statestore.errors import InvalidValue
 
 Durability = Literal["full", "relaxed"]
 ENTRY_POINTS: Final = "statestore.engines"
@@ -51,11 +51,12 @@ def engine_for(
     scheme, rest = _parsed(target)
     if scheme in ("", "file", "sqlite"):
         _check_is_meant(rest)
-    if not scheme and rest.lower().endswith(_DATABASE_SUFFIXES):
+    if scheme:
+        return _factory(scheme)(rest, **options)
+    if rest.lower().endswith(_DATABASE_SUFFIXES):
         return _loaded(_DATABASE_FILE)(rest, **options)
-    if not scheme and not rest:
-        raise StoreUnavailable("the store's name is empty: give a URL like sqlite:FILE or memory:, or a path")
-    return _factory(scheme or "file")(rest, **options)
+    _check_is_directory(rest)
+    return _factory("file")(rest, **options)
 
 
 def path_of_database(target: str | os.PathLike[str]) -> str:
@@ -82,11 +83,23 @@ def _parsed(target: str | os.PathLike[str]) -> tuple[str, str]:
 def _check_is_meant(path: str) -> None:
     """Refuse to make a file or directory named ``~`` or ``:memory:``: who writes that means something else."""
     if os.path.basename(path.partition("?")[0]) == ":memory:":
-        raise StoreUnavailable(":memory: is a word of SQLite's: memory: is the store that lives in memory")
+        raise InvalidValue(":memory: is a word of SQLite's: memory: is the store that lives in memory")
     if path == "~" or path.startswith(f"~{os.sep}"):
-        raise StoreUnavailable(
+        raise InvalidValue(
             f"{path}: ~ stands for the home directory in a shell only: give os.path.expanduser({path!r}), "
             f"or ./{path} if there is a directory of that name"
+        )
+
+
+def _check_is_directory(path: str) -> None:
+    """Refuse to make a directory of a path that looks like a file's: the right name would open an empty store later."""
+    if not path:
+        raise InvalidValue("the store's name is empty: give a URL like sqlite:FILE or memory:, or a path")
+    name = os.path.basename(path.rstrip(os.sep)).partition("?")[0]
+    if os.path.splitext(name)[1].lower().startswith((".db", ".sqlite")) and not os.path.isdir(path):
+        raise InvalidValue(
+            f"{path} looks like a database file, and would be a directory: "
+            f"sqlite:{path.rstrip(os.sep)} names the file, and file:{path} a directory"
         )
 
 
@@ -103,4 +116,4 @@ def _factory(scheme: str) -> Callable[..., Engine]:
     for entry in entry_points(group=ENTRY_POINTS, name=scheme):
         return entry.load()
     known = ", ".join(sorted(_BUILT_IN))
-    raise StoreUnavailable(f"there is no engine for {scheme}: URLs, only for {known}, and for what packages add")
+    raise InvalidValue(f"there is no engine for {scheme}: URLs, only for {known}, and for what packages add")

@@ -183,6 +183,13 @@ def test_an_unknown_framework_is_refused_with_those_that_are_known() -> None:
         messages_for("typo", [])
 
 
+@pytest.mark.parametrize("conversation", [None, "trip", 5, ["trip"]], ids=repr)
+def test_what_is_no_conversation_is_refused(conversation: Any) -> None:
+    for take in (turns_in, lambda conversation: messages_for("langchain", conversation)):
+        with pytest.raises(InvalidValue, match="a conversation is a loaded session"):
+            take(conversation)
+
+
 def test_arguments_that_are_no_json_object_are_kept_whole() -> None:
     assert ToolCall("1", "run", "ls -l").arguments_by_name == {"input": "ls -l"}
     assert ToolCall("1", "run", "").arguments_by_name == {}

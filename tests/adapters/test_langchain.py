@@ -114,6 +114,15 @@ def test_what_is_not_json_is_refused_and_nothing_is_written(history: BaseChatMes
 # -- What ours promises beyond the contract.
 
 
+def test_what_is_no_message_is_refused_and_nothing_is_written(sqlite_url: str) -> None:
+    history = StateStoreChatMessageHistory("s", sqlite_url)
+    bad: Any = ["a"]
+    with pytest.raises(InvalidValue, match="nothing was stored"):
+        history.add_messages([HumanMessage("fine"), *bad])
+    assert history.messages == []
+    history.close()
+
+
 def test_two_processes_lose_nothing(store_url: str) -> None:
     two_processes(write_langchain_messages, store_url)
     history = StateStoreChatMessageHistory("contest", store_url)

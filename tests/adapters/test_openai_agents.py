@@ -22,7 +22,7 @@ from adapters.conftest import ENGINES, new_url
 from adapters.contests import WRITES, two_processes
 from adapters.reading import assert_readable
 from adapters.writers import write_openai_items
-from statestore import AsyncStateStore, Event, StateStore, StoreClosed, UserMessage, WrongUser
+from statestore import AsyncStateStore, Event, InvalidValue, StateStore, StoreClosed, UserMessage, WrongUser
 from statestore.adapters.openai_agents import StateStoreSession
 
 USER = {"role": "user", "content": "Which ferry arrives before noon?"}
@@ -200,6 +200,18 @@ def test_what_is_not_json_is_refused_and_nothing_is_written(make: Make, bad: Any
         async with closing(session):
             with pytest.raises((TypeError, ValueError)):
                 await session.add_items([USER, {"role": "user", "content": bad}])
+            assert await session.get_items() == []
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("bad", ["Hello", USER, [USER, "Hello"], [1], [None]], ids=str)
+def test_what_are_no_items_is_refused_and_nothing_is_written(ours: Make, bad: Any) -> None:
+    async def scene() -> None:
+        session = ours()
+        async with closing(session):
+            with pytest.raises(InvalidValue, match="nothing was stored"):
+                await session.add_items(bad)
             assert await session.get_items() == []
 
     asyncio.run(scene())

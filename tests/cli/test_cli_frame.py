@@ -111,7 +111,7 @@ def test_the_store_is_the_option_then_the_variable_then_the_file_here(here: Path
 
 def test_a_store_of_an_empty_name_is_none_and_not_the_file_here(here: Path) -> None:
     for arguments in (("--store", "", "ls"), ("ls", "--store="), ("new", "--store", "")):
-        assert "the store's name is empty" in refused(here, 3, *arguments, STATESTORE_URL="state.db")
+        assert "the store's name is empty" in refused(here, 2, *arguments, STATESTORE_URL="state.db")
 
 
 @pytest.mark.parametrize("arguments", [("copy", "state.db", "file:other"), ("demo",)], ids=" ".join)

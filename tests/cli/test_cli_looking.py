@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import threading
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,22 @@ def test_a_wrong_id_suggests_the_nearest(here: Path) -> None:
 
 
 # -- tail --------------------------------------------------------------------------------------------------------
+
+
+def test_tail_keeps_the_order_of_a_session_whatever_its_times(tmp_path: Path) -> None:
+    with StateStore.open(tmp_path / "state.db") as store:
+        store.save_session(Session.with_id("alice", "s"))
+        for hour in (3, 2, 1):
+            store.append("s", UserMessage(f"at {hour}", datetime(2026, 1, 1, hour, tzinfo=UTC)))
+        store.save_session(Session.with_id("alice", "t"))
+        store.append("t", UserMessage("at 2", datetime(2026, 1, 1, 2, tzinfo=UTC)))
+    said = [(entry["session_id"], entry["seq"]) for entry in json_lines(tmp_path, "tail")]
+    assert said == [
+        ("t", 1),
+        ("s", 1),
+        ("s", 2),
+        ("s", 3),
+    ]
 
 
 def test_tail_shows_what_was_said_last_of_one_session_and_of_all(here: Path) -> None:

@@ -182,6 +182,24 @@ def test_a_directory_that_holds_nothing_to_import_is_an_error(tmp_path: Path) ->
     assert done.stderr == "statestore: there is nothing to import in rust\n"
 
 
+def test_a_directory_that_may_be_anything_is_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "project" / "docs").mkdir(parents=True)
+    (tmp_path / "project" / "docs" / "index.md").write_text("not ours")
+    assert "has neither sessions/ nor .statestore/" in refused(tmp_path, 2, "import", "project")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["project"]
+
+
+def test_what_is_left_out_of_a_copy_or_an_import_is_named(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN, tmp_path / "rust")
+    (tmp_path / "rust" / "sessions" / "x.json.bak").write_text("{}")
+    (tmp_path / "rust" / "root.json").write_text("{}")
+    for arguments in (("import", "rust"), ("copy", "rust", "file:copied"), ("copy", "rust", "file:copied", "--json")):
+        done = run(tmp_path, *arguments)
+        assert done.returncode == 0
+        for name in () if "--json" in arguments else ("sessions/x.json.bak", "root.json"):
+            assert re.search(rf"^statestore: warning: .*rust: {name}: ", done.stderr, re.MULTILINE)
+
+
 def test_a_store_is_copied_verified_and_copied_again(here: Path) -> None:
     told, digest = lines_of(here, "copy", "state.db", "file:copied")
     assert "7 sessions with 15 records, 3 documents" in told

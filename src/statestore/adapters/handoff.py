@@ -33,14 +33,25 @@ def messages_for(framework: str, session: Session | Iterable[TimelineEntry]) -> 
 
     ``session`` is a loaded session, or a part of a timeline. Items that the framework wrote itself come back exactly.
     """
-    entries = session.timeline if isinstance(session, Session) else session
-    return dialect_of(framework).load(stored_items_for(framework, [entry.record for entry in entries]))
+    return dialect_of(framework).load(stored_items_for(framework, _records_of(session)))
 
 
 def turns_in(session: Session | Iterable[TimelineEntry]) -> list[Turn]:
     """The conversation in its neutral form."""
+    return [turn for record in _records_of(session) for turn in turns_of(record)]
+
+
+def _records_of(session: Session | Iterable[TimelineEntry]) -> list[Record]:
+    """What was said; `InvalidValue` for an id, for a coroutine that nobody awaited, and for no session."""
     entries = session.timeline if isinstance(session, Session) else session
-    return [turn for entry in entries for turn in turns_of(entry.record)]
+    is_timeline = isinstance(entries, Iterable) and not isinstance(entries, (str, bytes))  # pyright: ignore[reportUnnecessaryIsInstance]
+    found = list(entries) if is_timeline else []
+    if not is_timeline or not all(isinstance(entry, TimelineEntry) for entry in found):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValue(
+            f"a conversation is a loaded session, or a part of a timeline, not {type(session).__name__} "
+            "(load_session gives None where there is no session)"
+        )
+    return [entry.record for entry in found]
 
 
 def stored_items_for(framework: str, records: Sequence[Record]) -> list[Any]:

@@ -10,6 +10,7 @@ from statestore.adapters.conversations import Conversation
 from statestore.adapters.dialects.langchain import NAME, records_of
 from statestore.adapters.items import readable
 from statestore.adapters.requirements import check_version, unavailable
+from statestore.errors import InvalidValue
 from statestore.records import Record
 
 try:
@@ -74,6 +75,9 @@ class StateStoreChatMessageHistory(ClosesEitherWay, BaseChatMessageHistory):
 
 
 def _records(messages: Sequence[BaseMessage]) -> list[Record]:
+    for message in messages:
+        if not isinstance(message, BaseMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidValue(f"a message is one of LangChain's, not {type(message).__name__}: nothing was stored")
     return [record for message in messages for record in records_of(message_to_dict(message))]
 
 

@@ -9,6 +9,7 @@ from statestore.adapters.access import Access, ClosesItsStore, Target
 from statestore.adapters.conversations import NOTHING, Conversation
 from statestore.adapters.dialects.openai_agents import NAME, record_of
 from statestore.adapters.requirements import check_version, unavailable
+from statestore.errors import InvalidValue
 
 try:
     from agents.memory import SessionSettings
@@ -58,6 +59,8 @@ class StateStoreSession(ClosesItsStore):
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Add items, all in one commit."""
+        if isinstance(items, (str, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidValue(f"items are a list of dicts, not {type(items).__name__}: nothing was stored")
         records = [record_of(item) for item in items]
         if records:
             await self._access.run(lambda store: self._conversation.add(store, records))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from statestore.copying.ahead import ReadAhead, documents_ahead, sessions_ahead
 from statestore.copying.damage import Damage
@@ -14,6 +15,8 @@ from statestore.errors import CorruptData, InvalidName
 from statestore.names import check_session_id
 from statestore.store.reading import understanding
 from statestore.stored import DocumentInfo, Problem, SessionSummary
+
+_REST: Final = "All other sessions and documents were copied."
 
 
 class Verification:
@@ -140,18 +143,17 @@ class Verification:
         if damage.in_source:
             texts.append(
                 f"these cannot be read from {report.source}, and were not copied: {damage.in_source.shown()}. "
-                "Everything else was copied. Mend or delete them in the source, and run the copy again"
+                f"{_REST} Mend or delete them in the source, and run the copy again"
             )
         if damage.in_target:
             texts.append(
                 f"these are damaged in {report.target}, and were left there as they are: {damage.in_target.shown()}. "
-                "Everything else was copied. Mend or delete them in the target, and run the copy again"
+                f"{_REST} Mend or delete them in the target, and run the copy again"
             )
         if self._unfit:
             texts.append(
                 f"{report.target} cannot hold these, and they were not copied, or not wholly: {self._unfit.shown()}. "
-                "Everything else was copied. Change or delete them in the source, and run the copy again, or copy to "
-                "another engine"
+                f"{_REST} Change or delete them in the source, and run the copy again, or copy to another engine"
             )
         if lost := [each.where for each in self._unfit.found if each.where in replaced]:
             texts.append(f"what {report.target} had in the place of these was removed: {', '.join(lost)}")

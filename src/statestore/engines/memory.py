@@ -26,7 +26,7 @@ from statestore.engines.judging import Present, SingleChange, check_batch, judge
 from statestore.engines.options import check_writable, is_durable
 from statestore.engines.selecting import is_selected, select
 from statestore.engines.versions import new_version
-from statestore.errors import InvalidValue, StoreUnavailable
+from statestore.errors import InvalidValue
 from statestore.jsontext import changed_members
 from statestore.labels import project_of, title_of
 from statestore.records import AGENT, USER
@@ -273,5 +273,5 @@ def open_url(rest: str, *, create: bool = True, read_only: bool = False, durabil
     """An engine for ``memory:``; every one is a store of its own."""
     is_durable(durability)
     if rest:
-        raise StoreUnavailable(f"memory: takes no name, and got {rest!r}")
+        raise InvalidValue(f"memory: takes no name, and got {rest!r}")
     return MemoryEngine(read_only=read_only)

@@ -14,6 +14,7 @@ from statestore.exchange.landing import Imported
 from statestore.exchange.making import at_once, in_a_thread
 from statestore.exchange.reaching import loop_source, loop_target, plain_source, plain_target
 from statestore.host import stepped
+from statestore.names import RESERVED_PART, SESSIONS
 from statestore.store.async_store import AsyncStateStore, AsyncUserStore
 from statestore.store.beneath import engine_of
 from statestore.store.plain import StateStore, UserStore
@@ -86,6 +87,7 @@ def import_path(store: StateStore, path: str | os.PathLike[str]) -> Generator[Im
     name = os.fspath(path)
     engine = plain_target(store)
     if os.path.isdir(name):
+        check_directory(name)
         with StateStore.open(f"file:{name}", create=False, read_only=True) as source:
             if source.url == store.url:
                 raise InvalidValue(f"{name} cannot be imported into itself")
@@ -98,6 +100,15 @@ def import_path(store: StateStore, path: str | os.PathLike[str]) -> Generator[Im
         if error.filename != name:
             raise
         raise StoreUnavailable(f"{name} cannot be read: {error.strerror}") from error
+
+
+def check_directory(name: str) -> None:
+    """Refuse to import a directory that may be anything: whatever in it looks like a document would be taken."""
+    if os.listdir(name) and not any(os.path.isdir(os.path.join(name, own)) for own in (SESSIONS, RESERVED_PART)):
+        raise InvalidValue(
+            f"{name} has neither {SESSIONS}/ nor {RESERVED_PART}/, so it may be anything, and nothing was imported: "
+            f"if it is a store with documents alone, copy file:{name}"
+        )
 
 
 def _checked(ids: Sequence[str] | None) -> Sequence[str] | None:

@@ -5,7 +5,7 @@ A message has a role and a content, the rest has a type: https://platform.openai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from statestore.adapters.items import (
@@ -20,6 +20,7 @@ from statestore.adapters.items import (
 )
 from statestore.adapters.parts import fields_in, shown
 from statestore.adapters.turns import Dialect, Role, Said, ToolCall, ToolResult, Turn, json_of
+from statestore.errors import InvalidValue
 from statestore.records import Record
 
 NAME: Final = "openai-agents"
@@ -34,7 +35,9 @@ _ROLES: Final[dict[Any, Role]] = {"user": "user", "assistant": "assistant", "sys
 
 
 def record_of(item: Any) -> Record:
-    """The record for an item. `InvalidValue` if it is not JSON, as the SDK's own sessions would refuse it."""
+    """The record for an item. `InvalidValue` if it is no dict, or not JSON."""
+    if not isinstance(item, Mapping):
+        raise InvalidValue(f"an item of the OpenAI Agents SDK is a dict, not {type(item).__name__}: nothing was stored")
     fields = fields_in(item)
     role = _role_of(fields)
     if role == "user":

@@ -12,7 +12,7 @@ import typer
 
 from statestore import CopyProgress, CopyReport, copy_store
 from statestore.cli.asking import MOST_SHOWN, agree, check_can_agree
-from statestore.cli.failures import WRONG_USAGE, CommandFailed
+from statestore.cli.failures import WRONG_USAGE, CommandFailed, complain
 from statestore.cli.opening import check_lasts
 from statestore.cli.parameters import Json, Yes
 from statestore.cli.printing import (
@@ -75,6 +75,8 @@ def copy(
     documents, size = counted(report.documents, "document"), size_text(report.bytes)
     print_line(f"{on_one_line(report.target)}: {sessions} with {records}, {documents}, {size}, verified{more}")
     print_line(f"digest {report.digest}")
+    for problem in report.problems:
+        complain(f"warning: {report.source}: {problem.where}: {problem.what}")
 
 
 def _check_options(*, into_existing: bool, mirror: bool, dry_run: bool, yes: bool, as_json: bool) -> None:

@@ -16,7 +16,7 @@ from statestore.cli.failures import NOT_FOUND, UNUSABLE, CommandFailed, complain
 from statestore.cli.opening import writing
 from statestore.cli.parameters import Json
 from statestore.cli.printing import print_json, print_line
-from statestore.exchange import Imported, check_beginning, import_path, import_sessions
+from statestore.exchange import Imported, check_beginning, check_directory, import_path, import_sessions
 
 EXAMPLES: Final = (
     "statestore import alice.jsonl",
@@ -49,6 +49,8 @@ def import_(
                         print_json(item)
                     elif item.fate == "refused":
                         complain(f"{item.where} was not imported: {item.reason}")
+                if os.path.isdir(file):
+                    _tell_problems(file)
         finally:
             if not as_json:
                 print_line(_summary(fates))
@@ -64,6 +66,8 @@ def _look_at(file: str) -> None:
         check_beginning(cast("io.BufferedReader", sys.stdin.buffer).peek(), _ITS_NAME)
     elif not os.path.exists(file):
         raise CommandFailed(f"there is no file {file}", UNUSABLE)
+    elif os.path.isdir(file):
+        check_directory(file)
     elif os.path.isfile(file):  # and not a pipe, of which nothing can be read twice
         with open(file, "rb") as stream:
             check_beginning(stream.peek(), file)
@@ -73,6 +77,13 @@ def _items(store: StateStore, file: str) -> Iterator[Imported]:
     if file == _STANDARD_INPUT:
         return import_sessions(store, sys.stdin.buffer, name=_ITS_NAME)
     return import_path(store, file)
+
+
+def _tell_problems(directory: str) -> None:
+    """What lies in a directory that is no session and no document, or is not as it should be."""
+    with StateStore.open(f"file:{directory}", create=False, read_only=True) as source:
+        for problem in source.check():
+            complain(f"warning: {directory}: {problem.where}: {problem.what}")
 
 
 def _summary(fates: Counter[str]) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from operator import itemgetter
 from typing import Annotated, Final, NamedTuple
 
 import typer
@@ -64,17 +66,22 @@ def _last(store: StateStore, session_id: str | None, count: int) -> list[Said]:
         return []
     if session_id is not None:
         return [Said(session_id, *entry) for entry in store.timeline(session_id, limit=count)]
-    found: list[Said] = []
+    found: list[tuple[datetime, Said]] = []
     for summary in store.list_sessions(limit=count):
         try:
-            found += _last(store, summary.id, count)
+            found += _in_time(_last(store, summary.id, count))
         except (CorruptData, SessionNotFound) as error:  # damaged, or deleted just now
             complain(f"warning: session {summary.id} is left out: {error}")
-    return sorted(found, key=_moment)[-count:]
+    return [said for _, said in sorted(found, key=itemgetter(0))[-count:]]
 
 
-def _moment(said: Said) -> datetime:
-    return said.record.timestamp
+def _in_time(session: Iterable[Said]) -> Iterator[tuple[datetime, Said]]:
+    """Records of one session, each with a moment that is none before theirs: they stay in their order."""
+    latest: datetime | None = None
+    for said in session:
+        moment = said.record.timestamp
+        latest = moment if latest is None else max(latest, moment)
+        yield latest, said
 
 
 def _follow(

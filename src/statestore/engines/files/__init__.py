@@ -8,18 +8,18 @@ keeps writers apart, ``editing`` puts changes into a file's bytes, ``journal`` m
 from __future__ import annotations
 
 from statestore.engines.files.engine import FilesEngine
-from statestore.errors import StoreUnavailable
+from statestore.errors import InvalidValue
 
 
 def open_url(rest: str, *, create: bool = True, read_only: bool = False, durability: str = "full") -> FilesEngine:
     """The engine for ``file:DIR``."""
     if rest.startswith("//") and not rest.startswith("///"):
-        raise StoreUnavailable(  # not quoted: there may be a password before the host
+        raise InvalidValue(  # not quoted: there may be a password before the host
             "this file:// URL names a host: write file:DIR, or file:///… for an absolute path"
         )
     path = rest.removeprefix("//")
     if not path or "\0" in path:
-        raise StoreUnavailable("file: needs the path of a directory, like file:state or file:/var/lib/agent")
+        raise InvalidValue("file: needs the path of a directory, like file:state or file:/var/lib/agent")
     return FilesEngine(path, create=create, read_only=read_only, durability=durability)
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from statestore.engines.postgres.engine import PostgresEngine
 from statestore.engines.postgres.servers import Address, Login
-from statestore.errors import InvalidValue, StoreUnavailable
+from statestore.errors import InvalidValue
 from statestore.jsontext import check_text
 
 PORT: Final = 5432
@@ -44,10 +44,10 @@ def open_url(rest: str, *, create: bool = True, read_only: bool = False, durabil
 
 
 def parse(rest: str) -> Target:
-    """What a URL names, the part after its scheme; `StoreUnavailable` or `InvalidValue` if it makes no sense."""
+    """What a URL names, the part after its scheme; `InvalidValue` if it makes no sense."""
     check_text(rest, "a postgresql: URL")
     if not rest.startswith("//"):
-        raise StoreUnavailable("postgresql: needs a server: postgresql://user:password@host/database")
+        raise InvalidValue("postgresql: needs a server: postgresql://user:password@host/database")
     place, _, query = rest[2:].partition("?")
     authority, _, database = place.partition("/")
     if "@" in database or "@" in query:

@@ -11,7 +11,7 @@ from statestore.engines.columns import SENSELESS, senseless
 from statestore.engines.result_codes import code_of, fine_code_of
 from statestore.errors import CorruptData, StateStoreError, StoreUnavailable
 
-DAMAGED: Final = "go back to a backup, or save what can be read: sqlite3 FILE .recover"
+DAMAGED: Final = "go back to a backup, or save what can be read with `statestore export`"
 """What to do about a damaged file."""
 _OF_A_DEAD_WRITER: Final = (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY)
 _AT_THE_END: Final = (sqlite3.SQLITE_IOERR_DELETE, sqlite3.SQLITE_IOERR_DIR_FSYNC, sqlite3.SQLITE_IOERR_UNLOCK)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, cast
 
 from statestore.engines.sqlite.engine import SqliteEngine
-from statestore.errors import InvalidValue, StoreUnavailable
+from statestore.errors import InvalidValue
 
 
 def open_url(rest: str, *, create: bool = True, read_only: bool = False, durability: str = "full") -> SqliteEngine:
     """The engine for ``sqlite:FILE``."""
     path, _, query = rest.partition("?")
     if path.startswith("//") and not path.startswith("///"):
-        raise StoreUnavailable(  # not quoted: there may be a password before the host
+        raise InvalidValue(  # not quoted: there may be a password before the host
             "this sqlite:// URL names a host: write sqlite:FILE, or sqlite:///… for an absolute path"
         )
     path = path.removeprefix("//")
@@ -22,9 +22,9 @@ def open_url(rest: str, *, create: bool = True, read_only: bool = False, durabil
 def open_file(path: str, **options: Any) -> SqliteEngine:
     """The engine for a path."""
     if not path or "\0" in path:
-        raise StoreUnavailable(
-            "sqlite: needs the path of a file, like sqlite:state.db or sqlite:/var/lib/agent/state.db"
-        )
+        raise InvalidValue("sqlite: needs the path of a file, like sqlite:state.db or sqlite:/var/lib/agent/state.db")
+    if "?" in path:
+        raise InvalidValue(f"{path}: in sqlite:FILE?…, options begin with a question mark, so no path can have one")
     return SqliteEngine(path, **options)
 
 

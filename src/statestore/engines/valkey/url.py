@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote
 from statestore.engines.valkey.address import PORT, Address
 from statestore.engines.valkey.cluster_engine import ValkeyClusterEngine
 from statestore.engines.valkey.engine import ValkeyEngine
-from statestore.errors import InvalidValue, StoreUnavailable
+from statestore.errors import InvalidValue
 from statestore.jsontext import check_text
 
 _TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -36,7 +36,7 @@ def parse(scheme: str, rest: str) -> Address:
     check_text(rest, f"a {scheme}: URL")
     place, _, query = rest.partition("?")
     if not place.startswith("//") or place == "//":
-        raise StoreUnavailable(
+        raise InvalidValue(
             f"{scheme}: needs a host, like {scheme}://localhost:6379, or the path of a socket, like "
             f"{scheme}:///run/valkey.sock"
         )
@@ -68,7 +68,7 @@ def _host(text: str) -> tuple[str, int]:
     else:
         host, _, port = text.partition(":")
     if not host:
-        raise StoreUnavailable("a host in the URL is empty: write it like localhost:6379")
+        raise InvalidValue("a host in the URL is empty: write it like localhost:6379")
     return unquote(host), _port(port) if port else PORT
 
 
