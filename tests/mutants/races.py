@@ -175,8 +175,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "sqlite: who is awake wakes nobody",
         "engines/sqlite/gathering.py",
-        "                self._withdraw(entry)\n            self._wake_next()\n",
-        "                self._withdraw(entry)\n",
+        "            entry.is_over = True\n            self._wake_next()\n",
+        "            entry.is_over = True\n",
         f"{GROUPS}::test_whose_batch_is_done_is_woken_and_need_not_look_up",
     ),
     Mutant(
@@ -185,6 +185,34 @@ MUTANTS: tuple[Mutant, ...] = (
         "                self._group += 1\n",
         "                self._group += bool(self._waiting)\n",
         f"{GIVEN_UP}::test_what_a_leader_took_along_and_did_not_make_is_offered_to_the_next_one",
+    ),
+    Mutant(
+        "sqlite: who is interrupted does not wait for what becomes of its batch",
+        "engines/sqlite/gathering.py",
+        "                while slots[-1].result is None and self._is_being_made(entry):\n",
+        "                while False:\n",
+        f"{GROUPS}::test_who_is_interrupted_while_another_makes_its_batch_may_save_again",
+    ),
+    Mutant(
+        "sqlite: what a program's own handler raises is taken for a failure of the storage",
+        "engines/sqlite/failures.py",
+        "        return error.errno is not None  # a time-out of a program's own has none\n",
+        "        return True\n",
+        f"{GROUPS}::test_what_a_handler_of_signals_raises_is_the_callers_and_makes_nothing_twice",
+    ),
+    Mutant(
+        "sqlite: a batch that was made is made again when something fails after it",
+        "engines/sqlite/writer.py",
+        "            if not is_of_storage(error) or slots[-1].result is not None:\n                raise\n",
+        "",
+        f"{GROUPS}::test_what_a_handler_of_signals_raises_is_the_callers_and_makes_nothing_twice",
+    ),
+    Mutant(
+        "sqlite: a search drops what an old file is read through",
+        "engines/sqlite/indexing.py",
+        "    for statement in _MEMORY:\n",
+        '    for statement in ("PRAGMA temp_store=DEFAULT", *_MEMORY):\n',
+        "sqlite/test_sqlite_migrations.py::test_who_reads_an_old_file_lists_after_a_search_what_was_listed_before",
     ),
     Mutant(
         "sqlite: what was committed is said to have failed",

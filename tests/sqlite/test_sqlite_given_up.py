@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlite_hooks import raw, said
+from sqlite_hooks import hooked, raw, said
 
 from statestore import StateStore, UserMessage
 from statestore.engine import Batch, ChangeSession, NewRecord, NewSession
 from statestore.engines.sqlite import gathering as gathering_module
-from statestore.engines.sqlite.gathering import Gathering, Slot
+from statestore.engines.sqlite.gathering import Gathering, Slot, _Entry  # pyright: ignore[reportPrivateUsage]
 from statestore.host import step
+from statestore.waking import Sleep
 
 NOW = "2026-01-31T12:00:00Z"
 
@@ -77,6 +78,24 @@ def test_what_was_committed_is_acknowledged_though_the_turn_cannot_be_handed_on(
     assert "Input/output error" in caplog.text
     assert store.append("s", UserMessage("twice")) == [2]
     assert said(store, "s") == ["once", "twice"]
+
+
+def test_a_connection_that_a_handler_of_signals_broke_into_is_not_used_again(store: StateStore, opened: Any) -> None:
+    raised: list[str] = []
+
+    def break_into(statement: str) -> None:
+        if statement.startswith("DROP TABLE IF EXISTS temp.words") and not raised:
+            raised.append(statement)
+            raise TimeoutError("of the program's own")
+
+    store.get_or_create_session("alice", "s")
+    store.append("s", UserMessage("apple"))
+    with hooked(after=break_into):
+        reader = opened(read_only=True)
+        with pytest.raises(TimeoutError):
+            reader.search_sessions("apple")
+        store.append("s", UserMessage("banana"))
+        assert [hit.seq for hit in reader.search_sessions("banana")] == [2]
 
 
 def test_what_a_leader_made_before_it_was_interrupted_is_not_made_again() -> None:
@@ -200,6 +219,23 @@ def test_who_is_overtaken_when_it_is_to_lead_holds_up_nobody_behind(monkeypatch:
         thread.join(60)
         assert not thread.is_alive()
     assert sorted(made) == [("first",), ("second",), ("third",)]
+
+
+def test_who_withdraws_while_a_leader_takes_all_along_takes_nobody_elses_place() -> None:
+    """It was interrupted, or saw that nobody leads; and whoever comes at that very moment stays in line."""
+    gathering = Gathering()
+
+    class Line(list[Any]):
+        def __getitem__(self, which: Any) -> Any:
+            found = super().__getitem__(which)
+            self.remove(first)
+            self.append(newcomer)
+            return found
+
+    first, second, newcomer = (_Entry([Slot(((_say(name)),))], Sleep()) for name in ("first", "second", "new"))
+    gathering._waiting = line = Line([first, second])  # pyright: ignore[reportPrivateUsage]
+    assert gathering._take_along() == [second]  # pyright: ignore[reportPrivateUsage]
+    assert list(line) == [newcomer]
 
 
 def _started(work: Callable[[], object]) -> threading.Thread:

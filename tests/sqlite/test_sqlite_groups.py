@@ -17,7 +17,7 @@ import pytest
 from sqlite_hooks import hooked, said, seqs, verdict
 
 from contestants import in_threads
-from statestore import AsyncStateStore, StateStore, StateStoreError, StoreClosed, StoreUnavailable, UserMessage
+from statestore import AsyncStateStore, Session, StateStore, StateStoreError, StoreClosed, StoreUnavailable, UserMessage
 from statestore.engine import ChangeSession, NewRecord, NewSession, Outcome, PreconditionFailed, PutDocument, Requires
 from statestore.engines.sqlite import SqliteEngine, gathering
 from statestore.host import step
@@ -356,6 +356,86 @@ def test_an_interrupted_follower_leaves_all_others_done_once(database: Path) -> 
         scene.join()
         assert sorted(said(scene.store, "shared")) == ["first", *FOLLOWERS], "it was never begun, and nobody else lost"
         assert all(isinstance(result, list) for result in scene.results.values())
+
+
+def test_who_is_interrupted_while_another_makes_its_batch_may_save_again(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The interrupt is told when it is known what became of the batch, so that the next save finds it."""
+    monkeypatch.setattr(gathering, "NAP", 3600.0)
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def interrupt(statement: str) -> None:
+        if statement == "COMMIT" and threading.current_thread().name == "leader":
+            signal.pthread_kill(main, signal.SIGINT)
+            time.sleep(0.3)  # if it gave up now, it would look, find nothing, and save again
+
+    nothing: Callable[[str], None] = lambda _: None  # noqa: E731
+    with _scene(database, interrupt, nothing) as scene:
+        session = Session.with_id("alice", "mine")
+        session.add_user_message("once")
+        scene.start("leader")
+        _until(lambda: _waiting(scene.store) == 1)
+
+        def release() -> None:
+            _until(lambda: _waiting(scene.store) == 2)
+            scene.may_go.set()
+
+        helper = threading.Thread(target=release)
+        helper.start()
+        with pytest.raises(KeyboardInterrupt):
+            scene.store.save_session(session)
+        scene.store.save_session(session)
+        helper.join()
+        scene.join()
+        assert said(scene.store, "mine") == ["once"]
+
+
+class TimeIsUp(Exception):
+    """What a program's own handler raises."""
+
+
+@pytest.mark.parametrize("error", [TimeIsUp, TimeoutError])
+@pytest.mark.parametrize(("when", "point"), POINTS)
+def test_what_a_handler_of_signals_raises_is_the_callers_and_makes_nothing_twice(
+    when: str, point: str, error: type[Exception], database: Path
+) -> None:
+    leads = threading.Event()
+    raised: list[str] = []
+
+    def time_is_up(*_: object) -> None:
+        raise error("time is up")
+
+    def ring(statement: str) -> None:
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and leads.is_set() and not raised and statement.startswith(point):
+            raised.append(statement)
+            signal.raise_signal(signal.SIGALRM)
+
+    before = signal.signal(signal.SIGALRM, time_is_up)
+    nothing: Callable[[str], None] = lambda _: None  # noqa: E731
+    with _scene(database, *((ring, nothing) if when == "before" else (nothing, ring))) as scene:
+
+        def others() -> None:
+            _until(lambda: _waiting(scene.store) == 1)  # ours, which is to lead
+            scene.start(*FOLLOWERS)
+            _until(lambda: _waiting(scene.store) == 1 + len(FOLLOWERS))
+            leads.set()
+            scene.may_go.set()
+
+        helper = threading.Thread(target=others)
+        helper.start()
+        with pytest.raises(error, match="time is up"):
+            scene.store.append("shared", UserMessage("leader"))
+        helper.join()
+        scene.join()
+        signal.signal(signal.SIGALRM, before)
+        assert all(isinstance(result, list) for result in scene.results.values()), scene.results
+        counts = Counter(said(scene.store, "shared"))
+        assert {name: counts[name] for name in ("first", *FOLLOWERS)} == dict.fromkeys(("first", *FOLLOWERS), 1)
+        assert counts["leader"] == (when == "after" and point == "COMMIT")
+        assert scene.store.check() == []
 
 
 def test_a_save_that_was_interrupted_is_not_stored_twice_by_the_next_one(database: Path) -> None:

@@ -149,6 +149,16 @@ def test_who_reads_an_old_file_goes_on_when_somebody_brings_it_up_to_date(golden
         assert reader.check() == []
 
 
+def test_who_reads_an_old_file_lists_after_a_search_what_was_listed_before(golden: Path) -> None:
+    with raw(golden) as other, StateStore.open(golden, read_only=True) as reader:
+        assert other.execute("PRAGMA journal_mode=WAL").fetchone() == ("wal",)
+        assert other.execute("SELECT count(*) FROM sessions").fetchone() == (9,)  # so it is open, and its log is there
+        before = reader.list_sessions()
+        assert reader.search_sessions("fox")
+        assert reader.list_sessions() == before
+        assert reader.count_sessions(user_id=before[0].user_id)
+
+
 def test_every_document_of_the_golden_file_is_read_as_it_was_written(golden: Path) -> None:
     with StateStore.open(golden) as store:
         assert store.list_categories() == ["images", "notes", "projects/alpha"]

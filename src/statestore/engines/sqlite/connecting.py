@@ -239,6 +239,7 @@ class DatabaseFile:
                 execute("PRAGMA fullfsync=ON")
                 execute("PRAGMA checkpoint_fullfsync=ON")
             if self._read_only:
+                execute("PRAGMA temp_store=MEMORY")  # before there are any: it drops temporary tables and views
                 show_as_present(connection)
         except BaseException:
             connection.close()

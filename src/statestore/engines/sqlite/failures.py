@@ -7,6 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
+from msgspec import MsgspecError
+
 from statestore.engines.columns import SENSELESS, senseless
 from statestore.engines.result_codes import code_of, fine_code_of
 from statestore.errors import CorruptData, StateStoreError, StoreUnavailable
@@ -25,7 +27,18 @@ def explained(path: str, timeout: float) -> Generator[None]:
     except StateStoreError:
         raise
     except (sqlite3.Error, OSError, *SENSELESS) as error:
+        if not is_of_storage(error):
+            raise
         raise explanation(error, path, timeout) from error
+
+
+def is_of_storage(error: BaseException) -> bool:
+    """Whether an error comes of the storage, or of what it holds or was to hold. Others were raised by a program's own
+    handler of signals, whatever was under way: they are the caller's, and nobody else is told of them.
+    """
+    if isinstance(error, OSError):
+        return error.errno is not None  # a time-out of a program's own has none
+    return isinstance(error, (sqlite3.Error, StateStoreError, MsgspecError, *SENSELESS, LookupError, MemoryError))
 
 
 def explanation(error: Exception, path: str, timeout: float) -> StateStoreError:

@@ -75,7 +75,11 @@ class Gathering:
         return list(map(_RESULT, slots))
 
     def _wait_or_lead(self, slots: list[Slot], make: Make) -> None:
-        """Sleep until somebody has made these, or it is ours to lead."""
+        """Sleep until somebody has made these, or it is ours to lead.
+
+        Whoever is interrupted while somebody makes them waits for that to end. Else they would be stored after the
+        caller has looked, found nothing, and stored them again.
+        """
         entry = _Entry(slots, Sleep())
         is_new = True
         try:
@@ -89,14 +93,22 @@ class Gathering:
                     self._withdraw(entry)
                     self._lead(slots, make)
         finally:
+            if not self._withdraw(entry):
+                while slots[-1].result is None and self._is_being_made(entry):
+                    entry.sleep.until_woken(NAP)
             entry.is_over = True
-            if slots[-1].result is None:
-                self._withdraw(entry)
             self._wake_next()
 
-    def _withdraw(self, entry: _Entry) -> None:
-        with suppress(ValueError):  # somebody took it along
+    def _is_being_made(self, entry: _Entry) -> bool:
+        return entry.group == self._group and self._leading.locked()
+
+    def _withdraw(self, entry: _Entry) -> bool:
+        """Take an entry out of the line; whether it was there, and nobody else takes it."""
+        try:
             self._waiting.remove(entry)
+        except ValueError:
+            return False
+        return True
 
     def _lead(self, own: list[Slot], make: Make) -> None:
         """Make these, and what waits; unless they were made by whoever led just before."""
@@ -118,10 +130,11 @@ class Gathering:
 
     def _take_along(self) -> list[_Entry]:
         """Who waits, as part of this group. Whoever wakes up before theirs is made knows that it is being made."""
-        others = self._waiting[:]
-        for entry in others:
+        others: list[_Entry] = []
+        for entry in self._waiting[:]:
             entry.group = self._group
-        del self._waiting[: len(others)]
+            if self._withdraw(entry):  # else its thread was faster, and leaves
+                others.append(entry)
         return others
 
     def _wake_next(self) -> None:

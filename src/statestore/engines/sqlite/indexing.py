@@ -96,7 +96,6 @@ def tidy_index(connection: sqlite3.Connection) -> None:
 
 
 _MEMORY: Final = (
-    "PRAGMA temp_store=MEMORY",
     CREATE_WORDS.replace(" words ", " temp.words "),
     "CREATE TABLE temp.indexed (number INTEGER PRIMARY KEY, seq INTEGER, change INTEGER, title TEXT)",
     "CREATE TABLE temp.indexing (rules INTEGER, change INTEGER, swept INTEGER)",

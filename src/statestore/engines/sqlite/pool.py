@@ -17,7 +17,7 @@ from typing import Final
 from weakref import WeakSet
 
 from statestore.engines.forking import PATIENCE
-from statestore.errors import StoreClosed
+from statestore.errors import StateStoreError, StoreClosed
 
 MOST_IDLE: Final = 8
 
@@ -56,7 +56,9 @@ class ConnectionPool:
         is_sound = True
         try:
             yield connection
-        except (sqlite3.Error, KeyboardInterrupt):
+        except StateStoreError:
+            raise  # ours, raised where nothing was under way
+        except BaseException:
             is_sound = False
             raise
         finally:

@@ -11,6 +11,7 @@ import sqlite3
 from typing import Final
 
 from statestore.engines.sqlite.connecting import DatabaseFile
+from statestore.engines.sqlite.failures import is_of_storage
 from statestore.engines.sqlite.indexing import last_change
 from statestore.engines.sqlite.statements import SQL
 from statestore.engines.sqlite.turns import Turnstile
@@ -88,6 +89,8 @@ class Upkeep:
                 connection.execute(SQL["forget_changes"], (last_change(connection) - self._changes_kept,))
             self._checkpoint(connection)
         except (sqlite3.Error, OSError) as error:
+            if not is_of_storage(error):
+                raise
             log.warning("%s could not be tidied up, and will be later: %s", self._file.path, error)
 
     def _checkpoint(self, connection: sqlite3.Connection) -> None:

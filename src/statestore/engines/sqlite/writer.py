@@ -12,14 +12,14 @@ from statestore.engine import Batch, PreconditionFailed, Result
 from statestore.engines.columns import SENSELESS
 from statestore.engines.result_codes import is_lock_timeout
 from statestore.engines.sqlite.connecting import DatabaseFile
-from statestore.engines.sqlite.failures import explanation, may_have_happened
+from statestore.engines.sqlite.failures import explanation, is_of_storage, may_have_happened
 from statestore.engines.sqlite.gathering import Gathering, Slot
 from statestore.engines.sqlite.known import KnownHeaders, OutdatedHeader
 from statestore.engines.sqlite.pool import TORN, ConnectionPool
 from statestore.engines.sqlite.turns import Turnstile
 from statestore.engines.sqlite.upkeep import PAGE, Upkeep
 from statestore.engines.sqlite.writing import Transaction
-from statestore.errors import StateStoreError, StoreClosed
+from statestore.errors import StoreClosed
 
 log = logging.getLogger("statestore")
 
@@ -56,7 +56,9 @@ class Writer:
                 except BaseException:
                     self._turns.let_go()
                     raise
-        except (sqlite3.Error, OSError, StateStoreError, *SENSELESS) as error:
+        except Exception as error:
+            if not is_of_storage(error):
+                raise
             failure = self._explained(error)
             undecided = [slot for slot in slots if slot.result is None]
             for slot in undecided:
@@ -71,9 +73,8 @@ class Writer:
         try:
             if self._turns.is_after_others and self._upkeep.note_others(connection):
                 self._known.clear()
-            try:
-                self._in_transaction(connection, slots)
-            except Exception as error:  # noqa: BLE001 - made otherwise, or raised again
+            error = self._try(connection, slots)
+            if error is not None:
                 self._make_otherwise(connection, slots, error)
             if self._upkeep.is_due:
                 self._tidy(connection)
@@ -81,31 +82,39 @@ class Writer:
         finally:
             self._pool.give_back(connection, is_sound=is_sound)
 
+    def _try(self, connection: sqlite3.Connection, slots: list[Slot]) -> Exception | None:
+        """Make some batches in one transaction; why they could not be made."""
+        try:
+            self._in_transaction(connection, slots)
+        except Exception as error:
+            if not is_of_storage(error) or slots[-1].result is not None:
+                raise
+            return error
+        return None
+
     def _make_otherwise(self, connection: sqlite3.Connection, slots: list[Slot], error: Exception) -> None:
         """When all in one transaction failed: try again if we relied on what is not so any more, or make each alone."""
         if isinstance(error, OutdatedHeader):  # somebody wrote without taking turns; by now nothing is known
-            try:
-                self._in_transaction(connection, slots)
+            again = self._try(connection, slots)
+            if again is None:
                 return
-            except Exception as again:  # noqa: BLE001 - made otherwise, or raised again
-                error = again
+            error = again
         if len(slots) == 1 or is_lock_timeout(error) or may_have_happened(error):
             raise error
         for slot in slots:
             self._known.clear()  # else one that relied on what another made would be told that it is outdated
-            try:
-                self._in_transaction(connection, [slot])
-            except Exception as failure:  # noqa: BLE001 - carried to whoever sent this batch, whatever it is
+            failure = self._try(connection, [slot])
+            if failure is not None:
                 slot.result = self._explained(failure)
 
     def _in_transaction(self, connection: sqlite3.Connection, slots: list[Slot]) -> None:
         """Make some batches in one transaction."""
         cursor = connection.cursor()
         transaction = Transaction(cursor, self._known)
-        cursor.execute("BEGIN IMMEDIATE")
-        before = connection.total_changes
         results: list[Result] | None = None
         try:
+            cursor.execute("BEGIN IMMEDIATE")
+            before = connection.total_changes
             results = _written(transaction, slots)
             cursor.execute("COMMIT")
             if connection.total_changes == before and not all(isinstance(result, Exception) for result in results):
@@ -121,12 +130,12 @@ class Writer:
                     connection.execute("ROLLBACK")
             elif results is not None and not isinstance(error, sqlite3.Error):
                 _settle(slots, results)  # interrupted just after the commit: it happened
-            if results is None and transaction.relies_on_known and isinstance(error, Exception):
+            if results is None and transaction.relies_on_known and is_of_storage(error):
                 raise OutdatedHeader("what was known of a session may not be so any more") from error
             raise
 
     def _explained(self, error: Exception) -> Exception:
-        if isinstance(error, StateStoreError) or not isinstance(error, (sqlite3.Error, OSError, *SENSELESS)):
+        if not isinstance(error, (sqlite3.Error, OSError, *SENSELESS)):
             return error
         failure = explanation(error, self._file.path, self._file.timeout)
         failure.__cause__ = error
