@@ -1,6 +1,7 @@
 # Everything runs in .venv, which is made from a bare Python 3.11 or newer on first use.
 PYTHON ?= python3
 BIN := .venv/bin
+ALONE := .venv/.alone
 READY := .venv/.ready
 PEERS := .venv-peers
 
@@ -10,7 +11,7 @@ PEERS := .venv-peers
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 13
 
-demo: $(READY) ## the main job in a few seconds: keep, kill -9, reopen, list, show, search, preview a prune
+demo: $(ALONE) ## the main job in a few seconds: keep, kill -9, reopen, list, show, search, preview a prune
 	@$(BIN)/python -m statestore.demo
 
 # The frameworks come second: with all of them loaded, a process is ten times as large, and slow to fork.
@@ -54,9 +55,14 @@ clean: ## remove the environments and all caches
 	rm -rf .venv .venv-matrix $(PEERS) .bench-peers.json sbom.json .pytest_cache .hypothesis .ruff_cache .import_linter_cache build dist
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml
+# The package alone is there in seconds; what development needs, in a minute or two.
+$(ALONE): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("statestore needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(READY): $(ALONE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@

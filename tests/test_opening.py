@@ -159,20 +159,6 @@ def test_what_looks_like_a_database_is_not_made_a_directory(target: str, tmp_pat
             assert store.session_exists("s")
 
 
-@pytest.mark.parametrize("name", ["state.db", "100%.db", "a b#c.db"])
-def test_the_url_of_a_store_opens_it(name: str, tmp_path: Path) -> None:
-    with StateStore.open(tmp_path / name) as store:
-        store.save_session(Session.with_id("alice", "s"))
-    with StateStore.open(store.url, create=False) as again:
-        assert again.session_exists("s")
-
-
-def test_a_database_whose_url_would_name_another_is_not_made(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValue, match="question mark"):
-        StateStore.open(tmp_path / "a?b.db")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_class_of_ones_own_opens_stores_of_its_own(tmp_path: Path) -> None:
     class Mine(StateStore):
         pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
@@ -26,6 +27,7 @@ _BUILT_IN: Final = {
 _DATABASE_FILE: Final = "statestore.engines.sqlite:open_file"
 _DATABASE_SUFFIXES: Final = (".db", ".sqlite", ".sqlite3")
 """How the path of a file ends that holds a database; any other path is a directory."""
+_DATABASE_NAME: Final = re.compile(r"\.(db|sqlite)\d*$", re.IGNORECASE)
 
 
 def engine_for(
@@ -96,7 +98,7 @@ def _check_is_directory(path: str) -> None:
     if not path:
         raise InvalidValue("the store's name is empty: give a URL like sqlite:FILE or memory:, or a path")
     name = os.path.basename(path.rstrip(os.sep)).partition("?")[0]
-    if os.path.splitext(name)[1].lower().startswith((".db", ".sqlite")) and not os.path.isdir(path):
+    if _DATABASE_NAME.search(name) and not os.path.isdir(path):
         raise InvalidValue(
             f"{path} looks like a database file, and would be a directory: "
             f"sqlite:{path.rstrip(os.sep)} names the file, and file:{path} a directory"

@@ -23,8 +23,6 @@ def open_file(path: str, **options: Any) -> SqliteEngine:
     """The engine for a path."""
     if not path or "\0" in path:
         raise InvalidValue("sqlite: needs the path of a file, like sqlite:state.db or sqlite:/var/lib/agent/state.db")
-    if "?" in path:
-        raise InvalidValue(f"{path}: in sqlite:FILE?…, options begin with a question mark, so no path can have one")
     return SqliteEngine(path, **options)
 
 

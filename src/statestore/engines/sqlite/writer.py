@@ -19,7 +19,7 @@ from statestore.engines.sqlite.pool import TORN, ConnectionPool
 from statestore.engines.sqlite.turns import Turnstile
 from statestore.engines.sqlite.upkeep import PAGE, Upkeep
 from statestore.engines.sqlite.writing import Transaction
-from statestore.errors import StoreClosed
+from statestore.errors import StateStoreError, StoreClosed
 
 log = logging.getLogger("statestore")
 
@@ -135,7 +135,7 @@ class Writer:
             raise
 
     def _explained(self, error: Exception) -> Exception:
-        if not isinstance(error, (sqlite3.Error, OSError, *SENSELESS)):
+        if isinstance(error, StateStoreError) or not isinstance(error, (sqlite3.Error, OSError, *SENSELESS)):
             return error
         failure = explanation(error, self._file.path, self._file.timeout)
         failure.__cause__ = error
