@@ -307,6 +307,13 @@ def test_any_name_that_a_file_may_have_is_the_name_of_the_file(name: str, tmp_pa
         assert store.session_exists("one")
 
 
+def test_a_journal_that_others_do_not_use_is_refused_at_once_and_said_so(database: Path, store: StateStore) -> None:
+    store.get_or_create_session("alice", "s")
+    with pytest.raises(StoreUnavailable, match="the journal mode WAL, and cannot be given the mode DELETE"):
+        StateStore.open(f"sqlite:{database}?journal=rollback")
+    store.append("s", UserMessage("on"))
+
+
 def test_a_path_with_two_slashes_in_front_is_a_path(database: Path) -> None:
     StateStore.open(database).close()
     StateStore.open(f"/{database}", create=False).close()

@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 from typing import Final, Literal, NamedTuple
 
 from statestore.engines.flushing import flush, flush_directory
+from statestore.engines.result_codes import is_lock_timeout
 from statestore.engines.sqlite.failures import explained
 from statestore.engines.sqlite.filesystems import is_on_network
 from statestore.engines.sqlite.migrating import show_as_present
@@ -273,7 +274,15 @@ class DatabaseFile:
         wanted = "wal" if use_wal else "delete"
         (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
         if mode != wanted:
-            (mode,) = connection.execute(f"PRAGMA journal_mode={wanted}").fetchone()
+            try:
+                (mode,) = connection.execute(f"PRAGMA journal_mode={wanted}").fetchone()
+            except sqlite3.OperationalError as error:
+                if not is_lock_timeout(error):
+                    raise
+                raise StoreUnavailable(
+                    f"{self.path} has the journal mode {mode.upper()}, and cannot be given the mode {wanted.upper()} "
+                    "while others have it open: open it as they do, or when they have closed it"
+                ) from error
         if mode != wanted:
             raise StoreUnavailable(
                 f"{self.path} cannot use the journal mode {wanted.upper()} here (it stays {mode.upper()}): "
